@@ -17,6 +17,11 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 
+/// Longest line of which several are processed in one call, padded to whole chunks.
+const SHORT: usize = 256;
+const CHUNK: usize = 16;
+/// Short lines of a call.
+const LINES: usize = 64;
 /// Elements of a line held at once.
 const LINE: usize = 16384;
 /// Neighbouring lines that advance together.
@@ -63,6 +68,10 @@ struct Tile<'a> {
     across: usize,
 }
 impl Tile<'_> {
+    /// Line `i`, as the only one.
+    fn line(self, i: usize) -> Self {
+        Tile { offset: self.offset + i * self.across, ..self }
+    }
     /// Whether the only line can be accessed in place.
     fn is_own<T: Float>(&self) -> bool {
         self.view.dtype == T::DTYPE && self.along == 1
@@ -109,6 +118,8 @@ struct Job<'a, T, const N: usize> {
     tiles: [Tile<'a>; N],
     length: usize,
     lines: usize,
+    /// Whether lines are processed one by one.
+    dense: bool,
     buffers: [&'a mut [T]; 2],
 }
 
@@ -121,9 +132,13 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
     let length = views[0].dim(dim).0;
     let (width, across) = others.pop();
     let dense = width == 1 || views[0].dim(dim).1 <= across[0];
-    let most = if dense { 1 } else { TILE };
+    let most = match dense {
+        true if length <= SHORT => LINES,
+        true => 1,
+        false => TILE,
+    };
     let per_row = width.div_ceil(most);
-    let room = if dense { length.min(LINE) } else { TILE.min(width) };
+    let room = if dense { length.min(LINE).next_multiple_of(CHUNK) } else { TILE.min(width) };
     par_for(others.count() * per_row, (1 << 13) / (length * most.min(width)), |range| {
         // Bounded by a line or a tile.
         let (mut a, mut b) = (vec![T::ZERO; room], vec![T::ZERO; room]);
@@ -135,7 +150,7 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
                 let offset = at.offsets[k] + start * across[k];
                 Tile { view: views[k], offset, along: views[k].dim(dim).1, across: across[k] }
             };
-            f(Job { tiles: std::array::from_fn(tile), length, lines, buffers: [&mut a, &mut b] });
+            f(Job { tiles: std::array::from_fn(tile), length, lines, dense, buffers: [&mut a, &mut b] });
             if start + lines == width {
                 at.step();
             }
@@ -151,10 +166,47 @@ impl<T: Float> Kernel for Forward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        if self.job.lines == 1 { self.line::<F>() } else { self.columns::<F>() }
+        match self.job.dense {
+            true if self.job.length <= SHORT => self.short::<F>(),
+            true => self.line::<F>(),
+            false => self.columns::<F>(),
+        }
     }
 }
 impl<T: Float> Forward<'_, T> {
+    /// Lines padded with the lowest number, whose exponential is zero.
+    #[inline(always)]
+    fn short<F: Fuse>(self) {
+        let Job { tiles: [input, out], length, lines, buffers: [a, b], .. } = self.job;
+        for i in 0..lines {
+            let (input, out) = (input.line(i), out.line(i));
+            let x = padded(&input, length, a, T::LOWEST);
+            let most = folded(x, T::LOWEST, greater);
+            let mut sums = [T::ZERO; CHUNK];
+            for (x, y) in x.as_chunks::<CHUNK>().0.iter().zip(b.as_chunks_mut::<CHUNK>().0) {
+                for l in 0..CHUNK {
+                    y[l] = x[l].minus(most).exp::<F>();
+                }
+                for l in 0..CHUNK {
+                    sums[l] = sums[l].plus(y[l]);
+                }
+            }
+            let sum = sums.into_iter().fold(T::ZERO, T::plus);
+            let to = out.place(0, b.as_mut_ptr());
+            // SAFETY: the line and the buffers have `length` elements.
+            unsafe {
+                if self.log {
+                    let log_sum = sum.ln();
+                    each([x.as_ptr()], to, length, |[v]| v.minus(most).minus(log_sum));
+                } else {
+                    let scale = T::ONE.divide(sum);
+                    each([b.as_ptr()], to, length, |[v]| v.times(scale));
+                }
+            }
+            out.keep(0, length, b.as_ptr());
+        }
+    }
+
     #[inline(always)]
     fn line<F: Fuse>(self) {
         let Job { tiles: [input, out], length, buffers, .. } = self.job;
@@ -201,7 +253,7 @@ impl<T: Float> Forward<'_, T> {
 
     #[inline(always)]
     fn columns<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, lines, buffers: [row, _] } = self.job;
+        let Job { tiles: [input, out], length, lines, buffers: [row, _], .. } = self.job;
         let row = &mut row[..lines];
         let (mut max, mut sum) = ([T::LOWEST; TILE], [T::ZERO; TILE]);
         for i in 0..length {
@@ -231,6 +283,35 @@ impl<T: Float> Forward<'_, T> {
     }
 }
 
+/// A short line in the buffer, with `rest` up to a whole chunk.
+#[inline(always)]
+fn padded<'a, T: Float>(line: &Tile, length: usize, buffer: &'a mut [T], rest: T) -> &'a [T] {
+    let buffer = &mut buffer[..length.next_multiple_of(CHUNK)];
+    let at = line.view.at(line.offset);
+    // SAFETY: lines lie inside the operands.
+    unsafe {
+        if line.is_own::<T>() {
+            buffer.as_mut_ptr().copy_from_nonoverlapping(at as *const T, length);
+        } else {
+            load(line.view.dtype, at, line.along, length, buffer.as_mut_ptr());
+        }
+    }
+    buffer[length..].fill(rest);
+    buffer
+}
+
+/// All elements of whole chunks, folded lane by lane.
+#[inline(always)]
+fn folded<T: Copy>(x: &[T], start: T, f: impl Fn(T, T) -> T) -> T {
+    let mut lanes = [start; CHUNK];
+    for x in x.as_chunks::<CHUNK>().0 {
+        for l in 0..CHUNK {
+            lanes[l] = f(lanes[l], x[l]);
+        }
+    }
+    lanes.into_iter().fold(start, f)
+}
+
 /// `y[i] = f(x[i])` for `n` elements; `y` may be one of the operands.
 ///
 /// SAFETY: all must hold `n` elements, and be identical or not overlap.
@@ -251,10 +332,41 @@ impl<T: Float> Kernel for Backward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        if self.job.lines == 1 { self.line::<F>() } else { self.columns::<F>() }
+        match self.job.dense {
+            true if self.job.length <= SHORT => self.short::<F>(),
+            true => self.line::<F>(),
+            false => self.columns::<F>(),
+        }
     }
 }
 impl<T: Float> Backward<'_, T> {
+    #[inline(always)]
+    fn short<F: Fuse>(self) {
+        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b], .. } = self.job;
+        for i in 0..lines {
+            let out = out.line(i);
+            let y = padded(&output.line(i), length, a, T::ZERO);
+            let g = padded(&grad.line(i), length, b, T::ZERO);
+            let mut sums = [T::ZERO; CHUNK];
+            for (y, g) in y.as_chunks::<CHUNK>().0.iter().zip(g.as_chunks::<CHUNK>().0) {
+                for l in 0..CHUNK {
+                    sums[l] = sums[l].plus(if self.log { g[l] } else { g[l].times(y[l]) });
+                }
+            }
+            let sum = sums.into_iter().fold(T::ZERO, T::plus);
+            let (y, g, to) = (y.as_ptr(), g.as_ptr(), out.place(0, a.as_mut_ptr()));
+            // SAFETY: the line and the buffers have `length` elements.
+            unsafe {
+                if self.log {
+                    each([g, y], to, length, |[g, y]| g.minus(y.exp::<F>().times(sum)));
+                } else {
+                    each([g, y], to, length, |[g, y]| y.times(g.minus(sum)));
+                }
+            }
+            out.keep(0, length, a.as_ptr());
+        }
+    }
+
     #[inline(always)]
     fn line<F: Fuse>(self) {
         let Job { tiles: [output, grad, out], length, buffers, .. } = self.job;
@@ -289,7 +401,7 @@ impl<T: Float> Backward<'_, T> {
 
     #[inline(always)]
     fn columns<F: Fuse>(self) {
-        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b] } = self.job;
+        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b], .. } = self.job;
         let (y, g) = (&mut a[..lines], &mut b[..lines]);
         let mut sum = [T::ZERO; TILE];
         for i in 0..length {
