@@ -40,6 +40,7 @@ pub mod loops;
 pub mod map;
 pub mod math;
 pub mod norm;
+pub mod pad;
 pub mod panel;
 pub mod parallel;
 pub mod pathwise;

@@ -1,9 +1,11 @@
 //! Padding: constant, reflect, replicate and circular.
 //!
-//! The constant mode is a fill and one copy. Reflect and replicate read through an index for each padded dimension, so
-//! their gradient is an indexed addition. Circular concatenates slices.
+//! The constant mode is a fill and one copy. Reflect and replicate read through a table for each padded dimension, row by
+//! row where memory is row-major and else as an index; their gradient adds the same way. Circular concatenates slices.
 
 use super::cat::CAT;
+use crate::cpu;
+use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::{Dims, Layout, checked_numel};
@@ -16,6 +18,8 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
     &PAD,
+    &REFLECTION_PAD_BACKWARD,
+    &REPLICATION_PAD_BACKWARD,
     &CONSTANT_PAD_ND,
     &REFLECTION_PAD1D,
     &REFLECTION_PAD2D,
@@ -273,8 +277,23 @@ fn folded_spec(c: &Call) -> Result<Specs> {
     padded_spec(t, &shape)
 }
 
-fn fold_of(c: &Op) -> Fold {
-    if c.name().starts_with("_reflection") { reflect } else { replicate }
+fn fold_of(op: &Op) -> Fold {
+    if op.name().starts_with("_reflection") { reflect } else { replicate }
+}
+
+/// Whether the row-major kernels serve a padded dimension of `inner` and `outer`.
+fn by_rows(inner: &Tensor, outer: &Tensor) -> bool {
+    [inner, outer].iter().all(|t| t.device() == Device::Cpu && t.is_contiguous())
+}
+
+fn source(shape: &[usize], pad: &[i64], fold: Fold) -> Result<cpu::pad::Source> {
+    let depth = pad.len() / 2;
+    let pads = by_dim(shape.len(), pad).split_off(shape.len() - depth);
+    let sizes = &shape[shape.len() - depth..];
+    let table = |(&n, (before, after)): (&usize, (i64, i64))| {
+        crate::rt::reserve::list((-before..n as i64 + after).map(|i| fold(i, n as i64) as usize))
+    };
+    Ok(cpu::pad::Source { tables: sizes.iter().zip(pads).map(table).collect::<Result<_>>()? })
 }
 
 fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -285,6 +304,9 @@ fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
     if c.ints(1)?.is_empty() {
         return out[0].copy_raw(t);
     }
+    if by_rows(t, &out[0]) {
+        return cpu::pad::pad(t.cpu_view()?, &source(t.shape(), c.ints(1)?, fold_of(c.op))?, out[0].cpu_view()?);
+    }
     let list = indices(t.shape(), c.ints(1)?, t.device(), fold_of(c.op))?;
     let list = crate::ops::indexing::advanced::aligned(&list)?;
     crate::ops::indexing::advanced::read(t, &list, &out[0])
@@ -294,16 +316,80 @@ const FOLDED: Op = Op {
     doc: "Pads the last dimensions with elements of the input.",
     forms: HIDDEN,
     body: kernel(folded_spec, folded, Some(folded)),
-    vjp: Vjp::Each(&[d(0, A0, |c| {
-        let f = c.facts(0);
-        match indices(&f.shape, c.ints(1), f.device, fold_of(c.call.op)) {
-            Ok(list) => c.tied(INDEX_PUT.call((c.zeros(0), list, c.g(), true)), &[0]),
-            Err(e) => e.into(),
-        }
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let op = if std::ptr::fn_addr_eq(fold_of(c.call.op), reflect as Fold) {
+            &REFLECTION_PAD_BACKWARD
+        } else {
+            &REPLICATION_PAD_BACKWARD
+        };
+        op.call((c.g(), &*c.facts(0).shape, c.ints(1)))
     })]),
     errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input"), ("b8[1,3], (1, 1)", "NotImplementedError", "for 'Bool'")],
     ..OP
 };
+
+fn unfolded(c: &Call) -> Result<Outputs> {
+    let (grad, pad) = (c.tensor(0)?, c.ints(2)?);
+    let shape: Dims = c.ints(1)?.iter().map(|&n| n as usize).collect();
+    let out = Tensor::zeros(&shape, grad.dtype(), grad.device())?;
+    if pad.is_empty() || out.numel() == 0 {
+        out.copy_raw(grad)?;
+        return Ok(smallvec![out]);
+    }
+    if by_rows(&out, grad) {
+        cpu::pad::pad_backward(grad.cpu_view()?, &source(&shape, pad, fold_of(c.op))?, out.cpu_view()?)?;
+        return Ok(smallvec![out]);
+    }
+    INDEX_PUT.calls((&out, indices(&shape, pad, grad.device(), fold_of(c.op))?, grad, true))
+}
+
+/// The gradient of padding with elements of the input, whose gradient is the padding.
+const UNFOLDED: Op = Op {
+    doc: "Adds each element of a gradient to the element of the padded input that it was read from.",
+    forms: HIDDEN,
+    body: opaque(
+        |c| {
+            let (grad, pad) = (c.tensor(0)?, c.ints(2)?);
+            let sizes: Result<Dims> =
+                c.ints(1)?.iter().map(|&n| Ok(usize::try_from(n).unwrap_or(usize::MAX))).collect();
+            let shape = sizes?;
+            checked_numel(&shape)?;
+            check_pairs(shape.len(), pad)?;
+            if padded_shape(&shape, pad)?.as_slice() != grad.shape() {
+                return Err(Error::runtime(format!(
+                    "expected a gradient of shape {}, got {}",
+                    Show(padded_shape(&shape, pad)?.as_slice()),
+                    Show(grad.shape())
+                )));
+            }
+            Ok(Spec::one(&shape, grad.dtype(), grad.device()))
+        },
+        unfolded,
+    ),
+    ..OP
+};
+pub static REFLECTION_PAD_BACKWARD: Op = Op {
+    sig: sig("_reflection_pad_backward(Tensor grad_output, int[] size, int[] padding) -> Tensor"),
+    vjp: Vjp::Each(&[d(0, 0, |c| repadded(c, [&REFLECTION_PAD1D, &REFLECTION_PAD2D, &REFLECTION_PAD3D]))]),
+    samples: &["f32[2,7], (2, 4), (2, 1)", "f32[2,4,7], (2, 3, 4), (2, 1, 1, 0)"],
+    errors: &[("f32[2,6], (2, 4), (2, 1)", "RuntimeError", "expected a gradient of shape [2, 7]")],
+    ..UNFOLDED
+};
+pub static REPLICATION_PAD_BACKWARD: Op = Op {
+    sig: sig("_replication_pad_backward(Tensor grad_output, int[] size, int[] padding) -> Tensor"),
+    vjp: Vjp::Each(&[d(0, 0, |c| repadded(c, [&REPLICATION_PAD1D, &REPLICATION_PAD2D, &REPLICATION_PAD3D]))]),
+    samples: &["f32[2,10], (2, 4), (5, 1)", "f32[2,4,7], (2, 3, 4), (2, 1, 1, 0)"],
+    errors: &[("f32[2,6], (2, 4), (2, 1)", "RuntimeError", "expected a gradient of shape [2, 7]")],
+    ..UNFOLDED
+};
+
+/// The padding of the gradient's gradient.
+fn repadded(c: &Back, by_depth: [&'static Op; 3]) -> Term {
+    match c.ints(2).len() / 2 {
+        depth @ 1..=3 => by_depth[depth - 1].call((c.g(), c.ints(2))),
+        _ => c.g(),
+    }
+}
 
 pub static REFLECTION_PAD1D: Op = Op {
     sig: sig("_reflection_pad1d(Tensor self, int[] padding) -> Tensor"),
