@@ -144,6 +144,7 @@ impl<T: Mean> Kernel for Along<'_, T> {
             Windows::Steps { stride: 1, .. } if self.width == 1 => self.steps::<1>(),
             Windows::Steps { stride: 2, .. } if self.width == 1 => self.steps::<2>(),
             Windows::Steps { stride: 3, .. } if self.width == 1 => self.steps::<3>(),
+            Windows::Steps { stride: 4, .. } if self.width == 1 => self.steps::<4>(),
             _ => self.each(),
         }
         for (y, &by) in self.y.chunks_exact_mut(self.width).zip(self.divisors) {
@@ -191,14 +192,22 @@ fn backward<T: Mean + Float>(grad: &View, frame: &Frame, divisor: Divisor, dx: &
     let ([d, h, w], width) = (frame.axes, frame.width);
     let (wide, long) = (w.size * width, w.out * width);
     let windows = list((0..w.out).map(|o| w.window(o)))?;
+    let owners = owners(w, width)?;
     frame.each_inner(|range| {
         let (mut g, mut to) = (Reader::<T>::new(grad, long)?, Writer::<T>::new(dx, wide)?);
-        let mut sums = filled(T::ZERO, long)?;
+        let (mut sums, mut shares) = (filled(T::ZERO, long)?, filled(T::ZERO, wide)?);
+        let mut made = None;
         for unit in range {
             let line = frame.inner_line(unit);
+            let covering = (line.plane, d.covering(line.at[0]), h.covering(line.at[1]));
+            if made.as_ref() == Some(&covering) {
+                // SAFETY: as below.
+                unsafe { to.run(frame.inner_start(&line), wide, |dx| dx.copy_from_slice(&shares)) };
+                continue;
+            }
             sums.fill(T::ZERO);
-            for i in d.covering(line.at[0]) {
-                for j in h.covering(line.at[1]) {
+            for i in covering.1.clone() {
+                for j in covering.2.clone() {
                     let outside = divisor.of(&d.window(i)) * divisor.of(&h.window(j)) * divisor.whole();
                     let at = frame.outer_start(&Line { plane: line.plane, at: [i, j] });
                     // SAFETY: the frame has seen that the row lies within the operand.
@@ -210,15 +219,25 @@ fn backward<T: Mean + Float>(grad: &View, frame: &Frame, divisor: Divisor, dx: &
                 let by = T::whole(divisor.of(w));
                 sums.iter_mut().for_each(|s| *s = s.per(by));
             }
-            // SAFETY: the rows of the result are disjoint, and each belongs to one unit.
-            unsafe {
-                to.run(frame.inner_start(&line), wide, |dx| {
-                    simd::run(Spread { sums: &sums, windows: &windows, width, dx })
-                })
+            match &owners {
+                Some(owners) => shares.iter_mut().zip(owners).for_each(|(x, &o)| *x = sums[o as usize]),
+                None => simd::run(Spread { sums: &sums, windows: &windows, width, dx: &mut shares }),
             }
+            // SAFETY: the rows of the result are disjoint, and each belongs to one unit.
+            unsafe { to.run(frame.inner_start(&line), wide, |dx| dx.copy_from_slice(&shares)) };
+            made = Some(covering);
         }
         Ok(())
     })
+}
+
+/// The window that covers each element along a row, if exactly one does.
+fn owners(w: &Axis, width: usize) -> Result<Option<Vec<u32>>> {
+    let single = |i: usize| w.covering(i).len() == 1;
+    if width != 1 || w.out > u32::MAX as usize || !(0..w.size).all(single) {
+        return Ok(None);
+    }
+    list((0..w.size).map(|i| w.covering(i).start as u32)).map(Some)
 }
 
 struct AddShare<'a, T> {
