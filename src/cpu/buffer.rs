@@ -7,10 +7,8 @@ use super::parallel::par_for;
 use super::pool::{self, Block};
 use super::shared::Shared;
 use crate::error::{Error, Result};
+use crate::rt::alloc::ALIGN;
 use std::any::Any;
-
-/// Alignment of every block from the pool.
-pub const ALIGN: usize = crate::rt::alloc::ALIGN;
 
 /// Blocks of at least this size are zeroed in parallel.
 const PARALLEL_ZERO: usize = 8 << 20;

@@ -9,8 +9,8 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use super::buffer::ALIGN;
 use crate::rt::alloc;
+use crate::rt::alloc::ALIGN;
 use crate::rt::counters;
 use crate::rt::counters::Count;
 use crate::rt::thread_state::own;
