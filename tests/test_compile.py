@@ -705,3 +705,73 @@ def test_the_static_graph_of_the_document(torch):
         y = graph()
         assert (y.item(), w.grad.item(), x.grad.item()) == (6.0, 5.0, 2.0)
     assert graph._compiled_state.road == "replay"
+
+
+def test_a_gradient_that_is_reached_in_two_ways(torch):
+    w, g = torch.ones(2, requires_grad=True), torch.ones(2)
+    w.grad = g
+    f = torch.compile(lambda: w.grad + g)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(5):
+            f()
+    w.grad = torch.zeros(2)
+    assert f().tolist() == [1.0, 1.0]
+
+
+def test_a_module_compiles_in_place(torch):
+    import copy
+
+    model = mlp(torch)
+    x = torch.randn(2, 8)
+    model.compile(fullgraph=True)
+    with torch.no_grad():
+        for _ in range(5):
+            out = model(x)
+        assert model.forward._compiled_state.road == "replay"
+        other = copy.deepcopy(model)
+        other[0].weight.zero_()
+        assert torch.equal(model(x), out) and not torch.equal(other(x), out)
+    assert list(model.state_dict()) == list(other.state_dict())
+
+
+def test_threads_share_a_plan(torch):
+    from threading import Thread
+
+    w = torch.randn(64, 64)
+    f = torch.compile(lambda x: (x @ w).tanh() @ w)
+    inputs = [torch.randn(64, 64) for _ in range(4)]
+    expected = [(x @ w).tanh() @ w for x in inputs]
+    for _ in range(4):
+        f(inputs[0])
+    wrong = []
+
+    def run(i):
+        for _ in range(50):
+            if not torch.equal(f(inputs[i]), expected[i]):
+                wrong.append(i)
+
+    threads = [Thread(target=run, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == [] and f._compiled_state.road == "replay"
+
+
+def test_verify_runs_both(torch, monkeypatch):
+    monkeypatch.setenv("RUSTGRAD_COMPILE", "verify")
+    model = mlp(torch, dropout=0.5, norm=True)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    @torch.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(6):
+        step(torch.randn(4, 8))
+    assert step._compiled_state.road == "replay" and step._compiled_state.plans[0].hits == 3

@@ -6,7 +6,9 @@
 use super::plan::{Arg, Plan, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
 use crate::autograd::{Node, history};
+use crate::dtype::DType;
 use crate::error::Error;
+use crate::layout::Layout;
 use crate::observe::Raw;
 use crate::op::tracer::{Change, Form, Traced, Tracer};
 use crate::op::{Body, Op, Value};
@@ -48,6 +50,10 @@ struct State {
     /// From the identity of a memory to the numbers of tensors on it, one for each version counter.
     memories: HashMap<usize, Vec<(usize, usize)>>,
     storages: Vec<WeakStorage>,
+    /// What each known tensor looks like.
+    looks: Vec<(Layout, DType)>,
+    /// The list of primitives: what reads only values may be given another handle on the same elements.
+    of_primitives: bool,
     steps: Vec<Step>,
     /// Tensors whose gradient was there before the call and has been read.
     read_grads: Vec<usize>,
@@ -78,7 +84,7 @@ pub struct Recorder {
 impl Recorder {
     /// `inputs` are the tensors of the arguments, `outside` all others that the call can reach.
     pub fn new(inputs: &[Tensor], outside: &[Tensor]) -> Recorder {
-        let (mut state, mut calls) = (State::default(), State::default());
+        let (mut state, mut calls) = (State { of_primitives: true, ..State::default() }, State::default());
         let mut given = Vec::new();
         for (i, t) in inputs.iter().chain(outside).enumerate() {
             if state.numbers.contains_key(&t.id()) {
@@ -88,6 +94,10 @@ impl Recorder {
                 state.add(t, if i < inputs.len() { Source::Input(i) } else { Source::Outside(t.clone()) });
             }
             given.push((t.clone(), t.flag(LEAF_GRAD), t.flag(HAS_FN)));
+        }
+        let both = |t: &Tensor| t.slot().grad.as_ref().is_some_and(|g| state.numbers.contains_key(&g.id()));
+        if given.iter().any(|(t, ..): &(Tensor, bool, bool)| both(t)) {
+            state.problem = Some("a gradient is also a tensor that it reads in another way".into());
         }
         Recorder {
             stack: RefCell::default(),
@@ -205,6 +215,7 @@ impl State {
         let number = self.known.len();
         self.known.push(Known { handle: Arc::downgrade(&t.0), source });
         self.numbers.insert(t.id(), number);
+        self.looks.push((t.layout().clone(), t.dtype()));
         let (memory, counter) = (t.storage().id(), t.storage().counter_id());
         let on = self.memories.entry(memory).or_default();
         if !on.iter().any(|(c, _)| *c == counter) {
@@ -216,16 +227,20 @@ impl State {
     fn is_given(&self, number: usize) -> bool {
         matches!(self.known[number].source, Source::Input(_) | Source::Outside(_))
     }
+    /// The given tensor whose gradient this is.
+    fn grad_of(&self, t: &Tensor) -> Option<usize> {
+        let is_grad = |k: &Known| {
+            let owner = k.handle.upgrade().map(Tensor);
+            owner.is_some_and(|o| o.flag(LEAF_GRAD) && o.slot().grad.as_ref().is_some_and(|g| g.same(t)))
+        };
+        (0..self.known.len()).find(|&i| self.is_given(i) && is_grad(&self.known[i]))
+    }
     /// The number of a tensor: known, a gradient from before the call, or another handle on known memory.
     fn number(&mut self, t: &Tensor) -> Result<usize, String> {
         if let Some(&n) = self.numbers.get(&t.id()) {
             return Ok(n);
         }
-        let is_grad = |k: &Known| {
-            let owner = k.handle.upgrade().map(Tensor);
-            owner.is_some_and(|o| o.flag(LEAF_GRAD) && o.slot().grad.as_ref().is_some_and(|g| g.same(t)))
-        };
-        if let Some(of) = (0..self.known.len()).find(|&i| self.is_given(i) && is_grad(&self.known[i])) {
+        if let Some(of) = self.grad_of(t) {
             let n = self.add(t, Source::GradOf(of));
             self.read_grads.push(of);
             return Ok(n);
@@ -244,13 +259,27 @@ impl State {
         self.steps.push(Step::Alias { of, layout, dtype, counted, result: n });
         Ok(n)
     }
-    fn arg(&mut self, v: &Value) -> Result<Arg, String> {
+    /// A known tensor with the same elements, for ops that read nothing else.
+    fn stand_in(&self, t: &Tensor) -> Option<usize> {
+        let on = self.memories.get(&t.storage().id())?;
+        let (_, of) = on.iter().find(|(counter, _)| *counter == t.storage().counter_id())?;
+        let (layout, dtype) = &self.looks[*of];
+        (*layout == *t.layout() && *dtype == t.dtype()).then_some(*of)
+    }
+    fn arg(&mut self, v: &Value, only_values: bool) -> Result<Arg, String> {
+        let one = |state: &mut State, t: &Tensor| match !only_values
+            || state.numbers.contains_key(&t.id())
+            || state.grad_of(t).is_some()
+        {
+            true => state.number(t),
+            false => state.stand_in(t).map_or_else(|| state.number(t), Ok),
+        };
         Ok(match v {
-            Value::Tensor(t) => Arg::Tensor(self.number(t)?),
-            Value::Owned(t) => Arg::Tensor(self.number(t)?),
+            Value::Tensor(t) => Arg::Tensor(one(self, t)?),
+            Value::Owned(t) => Arg::Tensor(one(self, t)?),
             Value::Tensors(list) => {
-                let one = |t: &Option<Tensor>| t.as_ref().map(|t| self.number(t)).transpose();
-                Arg::Tensors(list.iter().map(one).collect::<Result<_, _>>()?)
+                let each = list.iter().map(|t| t.as_ref().map(|t| one(self, t)).transpose());
+                Arg::Tensors(each.collect::<Result<_, _>>()?)
             }
             other => Arg::Value(other.clone().into_owned()),
         })
@@ -266,7 +295,9 @@ impl State {
             }
             self.outside_graph |= from_outside;
         }
-        let args = call.args.iter().map(|v| self.arg(v)).collect::<Result<Vec<_>, _>>()?;
+        let computes = matches!(call.op.body, Body::Elementwise(_) | Body::Kernel(_)) && call.op.sig.written == 0;
+        let only_values = self.of_primitives && computes && call.form == Form::Functional;
+        let args = call.args.iter().map(|v| self.arg(v, only_values)).collect::<Result<Vec<_>, _>>()?;
         let outs = call.outs.iter().map(|t| self.number(t)).collect::<Result<Vec<_>, _>>()?;
         let one = |t: &Tensor| match self.numbers.get(&t.id()) {
             Some(&n) => n,

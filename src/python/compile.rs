@@ -2,9 +2,8 @@
 //! an object that runs in the function's place as long as all of that is as it was.
 
 use super::convert::type_name;
-use super::guards::{Arguments, Guards, Reach};
+use super::guards::{Arguments, Guards, Reach, is_value};
 use super::object::{borrow, wrap_bound};
-use super::py_types::{PyDType, PyDevice};
 use crate::compile::{Failure, Plan, Recorder, Slot, Variant};
 use crate::op::tracer::{self, Tracer, install};
 use crate::rt::retire::Frame;
@@ -12,12 +11,16 @@ use crate::tensor::Tensor;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, intern};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Runs that took longer than this, in nanoseconds, release the interpreter lock the next time.
+const RELEASE_LOCK_FROM: u64 = 200_000;
 
 /// A call that was watched, until `_plan` makes a plan of it.
 #[pyclass(name = "_Recording", module = "rustgrad._C", unsendable)]
@@ -134,19 +137,6 @@ impl Tree {
     }
 }
 
-/// Whether an object is a value that cannot change.
-pub(super) fn is_value(o: &Bound<PyAny>) -> bool {
-    o.is_none()
-        || o.is_exact_instance_of::<PyBool>()
-        || o.is_exact_instance_of::<PyInt>()
-        || o.is_exact_instance_of::<PyFloat>()
-        || o.is_exact_instance_of::<PyComplex>()
-        || o.is_exact_instance_of::<PyString>()
-        || o.is_exact_instance_of::<PyBytes>()
-        || o.is_instance_of::<PyDType>()
-        || o.is_instance_of::<PyDevice>()
-}
-
 /// A number that a plan reads anew in each call: the entry of a dict.
 struct Number {
     slot: Slot,
@@ -166,6 +156,8 @@ struct Parts {
 pub struct PyPlan {
     parts: Mutex<Option<std::sync::Arc<Parts>>>,
     hits: AtomicU64,
+    /// How long the last run took, in nanoseconds.
+    took: AtomicU64,
 }
 
 /// The plan of a recording, or a text that says why there is none.
@@ -209,7 +201,11 @@ pub fn _compile_plan<'py>(
         Err(problem) => return text(problem),
     };
     let parts = Parts { plan, guards, result: tree, numbers: numbers.unwrap_or_default() };
-    let made = PyPlan { parts: Mutex::new(Some(std::sync::Arc::new(parts))), hits: AtomicU64::new(0) };
+    let made = PyPlan {
+        parts: Mutex::new(Some(std::sync::Arc::new(parts))),
+        hits: AtomicU64::new(0),
+        took: AtomicU64::new(0),
+    };
     Ok(Bound::new(py, made)?.into_any())
 }
 
@@ -281,7 +277,19 @@ impl PyPlan {
         let Some(slots) = parts.slots(py)? else { return miss() };
         // SAFETY: the interpreter lock is held here and where the frame is dropped.
         let _frame = unsafe { Frame::enter() };
-        match parts.plan.run(&inputs, &slots) {
+        let start = Instant::now();
+        let run = match this.took.load(Ordering::Relaxed) > RELEASE_LOCK_FROM {
+            true => {
+                // Other threads may run meanwhile: what the steps read keeps its form until they are done.
+                let pinned: Vec<_> = inputs.iter().chain(parts.plan.outside()).map(Tensor::pin).collect();
+                let run = py.detach(|| parts.plan.run(&inputs, &slots));
+                drop(pinned);
+                run
+            }
+            false => parts.plan.run(&inputs, &slots),
+        };
+        this.took.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        match run {
             Ok(results) => {
                 this.hits.fetch_add(1, Ordering::Relaxed);
                 parts.result.build(py, &results)

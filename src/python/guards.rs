@@ -4,9 +4,9 @@
 //! function itself. What a dict holds is compared again only if the dict has changed since: CPython 3.10 and 3.11 number
 //! its changes.
 
-use super::compile::is_value;
 use super::convert::type_name;
 use super::object::borrow;
+use super::py_types::{PyDType, PyDevice};
 use crate::autograd::{self, mode};
 use crate::compile::{Plan, Source};
 use crate::device::Device;
@@ -20,9 +20,22 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Whether an object is a value that cannot change.
+pub fn is_value(o: &Bound<PyAny>) -> bool {
+    o.is_none()
+        || o.is_exact_instance_of::<PyBool>()
+        || o.is_exact_instance_of::<PyInt>()
+        || o.is_exact_instance_of::<PyFloat>()
+        || o.is_exact_instance_of::<PyComplex>()
+        || o.is_exact_instance_of::<PyString>()
+        || o.is_exact_instance_of::<PyBytes>()
+        || o.is_instance_of::<PyDType>()
+        || o.is_instance_of::<PyDevice>()
+}
 
 /// What an entry has to be.
 enum Expect {
@@ -78,12 +91,17 @@ fn same_value(a: &Bound<PyAny>, b: &Bound<PyAny>) -> PyResult<bool> {
     if let (Ok(x), Ok(y)) = (a.cast_exact::<PyFloat>(), b.cast_exact::<PyFloat>()) {
         return Ok(x.value().to_bits() == y.value().to_bits());
     }
-    if let Ok(c) = a.cast_exact::<pyo3::types::PyComplex>() {
+    if let Ok(c) = a.cast_exact::<PyComplex>() {
         use pyo3::types::PyComplexMethods;
-        let d = b.cast_exact::<pyo3::types::PyComplex>()?;
+        let d = b.cast_exact::<PyComplex>()?;
         return Ok((c.real().to_bits(), c.imag().to_bits()) == (d.real().to_bits(), d.imag().to_bits()));
     }
     a.eq(b)
+}
+
+/// One object, or equal values.
+fn same_key(a: &Bound<PyAny>, b: &Bound<PyAny>) -> PyResult<bool> {
+    Ok(a.is(b) || is_value(a) && same_value(a, b)?)
 }
 
 /// The number of changes of a dict, where the interpreter counts them; else 0.
@@ -131,12 +149,22 @@ impl Check {
                 if now != 0 && now == version.load(Ordering::Relaxed) {
                     return Ok(true);
                 }
-                if size.is_some_and(|n| n != dict.len()) {
-                    return Ok(false);
-                }
-                for (key, expect) in entries {
-                    if !expect.holds(py, dict.get_item(key)?.as_ref())? {
-                        return Ok(false);
+                match size {
+                    Some(n) if *n != dict.len() => return Ok(false),
+                    // In order, which is what a loop sees.
+                    Some(_) => {
+                        for ((key, expect), (k, v)) in entries.iter().zip(dict.iter()) {
+                            if !same_key(key.bind(py), &k)? || !expect.holds(py, Some(&v))? {
+                                return Ok(false);
+                            }
+                        }
+                    }
+                    None => {
+                        for (key, expect) in entries {
+                            if !expect.holds(py, dict.get_item(key)?.as_ref())? {
+                                return Ok(false);
+                            }
+                        }
                     }
                 }
                 version.store(now, Ordering::Relaxed);
@@ -155,7 +183,7 @@ impl Check {
                 Ok(true)
             }
             Check::Attribute { object, name, expect } => {
-                let name = name.bind(py).cast::<pyo3::types::PyString>()?;
+                let name = name.bind(py).cast::<PyString>()?;
                 expect.holds(py, object.bind(py).getattr_opt(name)?.as_ref())
             }
             Check::Class { class, version } => Ok(type_version(class.bind(py)) == *version),
@@ -351,7 +379,7 @@ impl Argument {
                 // The order of a dict is what a loop over it sees.
                 Ok(given) if given.len() == items.len() => {
                     for ((key, item), (k, v)) in items.iter().zip(given.iter()) {
-                        if !(k.is(key) || same_value(key.bind(py), &k)?) || !item.holds(&v, found)? {
+                        if !same_key(key.bind(py), &k)? || !item.holds(&v, found)? {
                             return Ok(false);
                         }
                     }

@@ -33,12 +33,12 @@ _HARMLESS = set(
     BEFORE_WITH BINARY_ADD BINARY_AND BINARY_FLOOR_DIVIDE BINARY_LSHIFT BINARY_MATRIX_MULTIPLY BINARY_MODULO
     BINARY_MULTIPLY BINARY_OP BINARY_OR BINARY_POWER BINARY_RSHIFT BINARY_SLICE BINARY_SUBSCR BINARY_SUBTRACT
     BINARY_TRUE_DIVIDE BINARY_XOR BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SLICE BUILD_STRING BUILD_TUPLE CACHE CALL
-    CALL_FUNCTION CALL_FUNCTION_EX CALL_FUNCTION_KW CALL_INTRINSIC_1 CALL_KW CALL_METHOD CHECK_EXC_MATCH COMPARE_OP
+    CALL_FUNCTION CALL_FUNCTION_EX CALL_FUNCTION_KW CALL_INTRINSIC_1 CALL_KW CALL_METHOD COMPARE_OP
     CONTAINS_OP CONVERT_VALUE COPY COPY_FREE_VARS DELETE_FAST DICT_MERGE DICT_UPDATE DUP_TOP DUP_TOP_TWO END_FOR
     END_SEND EXTENDED_ARG FORMAT_SIMPLE FORMAT_VALUE FORMAT_WITH_SPEC FOR_ITER GEN_START GET_ITER GET_LEN INPLACE_ADD
     INPLACE_AND INPLACE_FLOOR_DIVIDE INPLACE_LSHIFT INPLACE_MATRIX_MULTIPLY INPLACE_MODULO INPLACE_MULTIPLY INPLACE_OR
     INPLACE_POWER INPLACE_RSHIFT INPLACE_SUBTRACT INPLACE_TRUE_DIVIDE INPLACE_XOR IS_OP JUMP_ABSOLUTE JUMP_BACKWARD
-    JUMP_BACKWARD_NO_INTERRUPT JUMP_FORWARD JUMP_IF_FALSE_OR_POP JUMP_IF_NOT_EXC_MATCH JUMP_IF_TRUE_OR_POP KW_NAMES
+    JUMP_BACKWARD_NO_INTERRUPT JUMP_FORWARD JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP KW_NAMES
     LIST_APPEND LIST_EXTEND LIST_TO_TUPLE LOAD_ASSERTION_ERROR LOAD_ATTR LOAD_CLOSURE LOAD_COMMON_CONSTANT LOAD_CONST
     LOAD_DEREF LOAD_FAST LOAD_FAST_AND_CLEAR LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_FAST_CHECK
     LOAD_FAST_LOAD_FAST LOAD_GLOBAL LOAD_METHOD LOAD_SMALL_INT LOAD_SPECIAL LOAD_SUPER_ATTR MAKE_CELL MAKE_FUNCTION MAP_ADD
@@ -180,13 +180,16 @@ class Audit:
         flags = code.co_flags
         if flags & 0x380 or flags & 0x20 and (top or code.co_name != "<genexpr>"):
             raise Unsafe(f"{_where(code)} is a generator or a coroutine")
-        line = None
+        line, handlers = None, 0
         for one in dis.get_instructions(code):
             line = one.starts_line if type(one.starts_line) is int else getattr(one, "line_number", None) or line
             name = one.opname
+            # A `with` block has one handler; what another catches is an error that would not come again.
+            handlers += (name in ("PUSH_EXC_INFO", "SETUP_FINALLY")) - (name == "WITH_EXCEPT_START")
             if name == "STORE_ATTR":
                 if one.argval != "grad":
                     raise Unsafe(f"{_where(code, line)} stores to the attribute '{one.argval}'")
+                self.names.add("grad")
             elif name == "STORE_DEREF":
                 if one.argval in code.co_freevars:
                     raise Unsafe(f"{_where(code, line)} stores to '{one.argval}' of the function around it")
@@ -196,6 +199,8 @@ class Audit:
                 self._attribute(one.argval, code, line)
             if name in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"):
                 self._formats = True
+        if handlers > 0:
+            raise Unsafe(f"{_where(code)} catches exceptions")
         for const in code.co_consts:
             if isinstance(const, types.CodeType):
                 self._code(const, False)
@@ -287,6 +292,8 @@ class Audit:
             self._walk(o.__self__, place)
             self._walk(o.__func__, place)
         elif isinstance(o, type):
+            if not isinstance(o, enum.EnumMeta) and any("__getattribute__" in vars(k) for k in t.__mro__[:-2]):
+                raise Unsafe(f"{place} is a class whose class looks up attributes itself")
             self._class(o, place, constructed=True)
         elif isinstance(o, types.ModuleType):
             self._module(o, place)
