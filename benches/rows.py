@@ -402,10 +402,55 @@ def texts(torch) -> dict:
     }
 
 
+def compiled(torch) -> dict:
+    """Compiled functions beside themselves; PyTorch's need a C++ compiler, and without one have no row."""
+    nn = torch.nn
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    optimizer = torch.optim.Adam(net.parameters())
+    x, y = torch.rand(32, 64), torch.randint(0, 10, (32,))
+
+    def step():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def ten(x):
+        y = (x * 2 + 1).tanh()
+        return ((y - x) * 0.5 + y * y) * x - y + 3
+
+    def watched(function, *args):
+        start = time.perf_counter()
+        fast = torch.compile(function)
+        for _ in range(4):
+            fast(*args)
+        return fast, time.perf_counter() - start
+
+    try:
+        fast, cold = watched(step)
+    except Exception as error:  # no C++ compiler
+        print(f"compile: {error}", file=sys.stderr)
+        return {}
+    rows = {"MLP step, Adam, not compiled": timed(step), "MLP step, Adam, compiled": timed(fast)}
+    rows["MLP step, Adam, the first four calls"] = cold
+    for name, n in (("1K", 1 << 10), ("32K", 1 << 15), ("1M", 1 << 20)):
+        values = torch.rand(n)
+        fast, _ = watched(ten, values)
+        rows[f"ten elementwise ops, {name}, not compiled"] = timed(lambda values=values: ten(values))
+        rows[f"ten elementwise ops, {name}, compiled"] = timed(lambda fast=fast, values=values: fast(values))
+    eight = [torch.rand(4) for _ in range(8)]
+    fast, _ = watched(lambda a, b, c, d, e, f, g, h, i, j, k, m: a, *eight, 1, 2.0, 3, "a")
+    rows["guards: 8 tensors, 4 numbers"] = timed(lambda: fast(*eight, 1, 2.0, 3, "a"))
+    return rows
+
+
 PARTS = (
     calls,
     chain,
     training,
+    compiled,
     large,
     matrices,
     small_matrices,

@@ -16,6 +16,7 @@ pub mod op;
 pub mod autograd;
 pub mod dispatch;
 pub mod ops;
+pub mod compile;
 #[cfg(feature = "python")]
 mod python;
 

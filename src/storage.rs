@@ -19,7 +19,7 @@ use crate::rt::retire;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 pub enum Buffer {
     Cpu(CpuBuffer),
@@ -89,6 +89,12 @@ struct Inner {
 /// Shared ownership of a buffer; equal when it is the same buffer.
 #[derive(Clone)]
 pub struct Storage(Arc<Inner>);
+
+/// A storage that is not kept alive; while this exists, no other storage has its identity.
+pub struct WeakStorage {
+    _counter: Weak<Inner>,
+    _memory: Weak<Inner>,
+}
 
 // SAFETY: `first` is only read, until it is dropped by `Drop`, or by `free_retired` under the lock of `blocks` once
 // nobody can read it. All other fields are Send and Sync.
@@ -265,6 +271,13 @@ impl Storage {
     /// Identifies a storage among those alive.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.root().0) as usize
+    }
+    /// Identifies the version counter among those of the storages alive: `.data` has the memory, but not the counter.
+    pub fn counter_id(&self) -> usize {
+        Arc::as_ptr(&self.counter().0) as usize
+    }
+    pub fn downgrade(&self) -> WeakStorage {
+        WeakStorage { _counter: Arc::downgrade(&self.counter().0), _memory: Arc::downgrade(&self.root().0) }
     }
     /// How many tensors share the storage.
     pub fn owners(&self) -> usize {

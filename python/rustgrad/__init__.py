@@ -109,6 +109,7 @@ _LAZY = {
     "save": "serialization",
     "load": "serialization",
     "fork_rng": "random",
+    "compile": "compiler",
     "lobpcg": "_lobpcg",
     "set_anomaly_enabled": "autograd",
     "summary": "_summary",

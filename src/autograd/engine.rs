@@ -417,7 +417,11 @@ fn grad_layout(leaf: &Tensor) -> Layout {
 
 /// A recorded copy of a gradient in new memory, as in PyTorch's graph.
 fn copied(grad: &Tensor, layout: Layout) -> Result<Tensor> {
-    let fresh = Tensor::of_layout(layout, grad.dtype(), grad.device())?;
+    // Who captures the pass sees the op that makes the memory; otherwise the memory is enough.
+    let fresh = match tracer::enabled() {
+        true => (kit().empty)(&layout, grad)?,
+        false => Tensor::of_layout(layout, grad.dtype(), grad.device())?,
+    };
     (kit().copy_)(&fresh, grad)?;
     Ok(fresh)
 }

@@ -36,6 +36,8 @@ pub struct Kit {
     /// A row-major copy.
     pub packed: fn(&Tensor) -> Result<Tensor>,
     pub zeros: fn(&crate::op::gradient::Facts) -> Result<Tensor>,
+    /// Uninitialised, of a layout, with the dtype and device of a tensor.
+    pub empty: fn(&crate::layout::Layout, &Tensor) -> Result<Tensor>,
     pub has_nan: fn(&Tensor) -> Result<bool>,
     pub copy_: fn(&Tensor, &Tensor) -> Result<()>,
     /// The op that `copy_` calls.

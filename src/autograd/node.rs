@@ -174,6 +174,16 @@ impl Node {
             _ => {}
         }
     }
+    /// Whether the node holds values of its call: false after a backward has freed them, or where none were saved.
+    pub fn holds_values(&self) -> bool {
+        match &self.work {
+            Work::Op { state, .. } => {
+                let kept = state.lock().unwrap_or_else(|e| e.into_inner());
+                kept.as_ref().is_some_and(|kept| !kept.tensors.is_empty())
+            }
+            _ => true,
+        }
+    }
     /// Runs the formula: one gradient for each edge.
     pub fn apply(self: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
         self.apply_as(self, grads, wanted)

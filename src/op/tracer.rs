@@ -95,7 +95,8 @@ fn tensor(t: &Tensor) -> String {
     format!("{}[{}] {}", t.dtype().short(), sizes.join(","), t.device())
 }
 
-fn show(v: &Value) -> String {
+/// An argument as `describe` prints it.
+pub fn show(v: &Value) -> String {
     match v {
         Value::Tensor(t) => tensor(t),
         Value::Owned(t) => tensor(t),

@@ -13,6 +13,7 @@ mod autocast;
 mod backward;
 mod buffer;
 mod capture;
+mod compile;
 mod construct;
 mod describe;
 mod device;
@@ -21,6 +22,7 @@ mod error;
 mod export;
 mod function;
 mod graph;
+mod guards;
 mod heap_type;
 mod hooks;
 mod index;
@@ -66,6 +68,8 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     m.add_class::<graph::PyNode>()?;
     m.add_class::<saved::SavedTensor>()?;
     m.add_class::<capture::PyCapture>()?;
+    m.add_class::<compile::PyRecording>()?;
+    m.add_class::<compile::PyPlan>()?;
     m.add("InternalError", py.get_type::<error::InternalError>())?;
     m.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     m.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
@@ -131,6 +135,9 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(table::op_table, m)?,
         wrap_pyfunction!(table::_call_composite, m)?,
         wrap_pyfunction!(capture::_capture, m)?,
+        wrap_pyfunction!(compile::_compile_record, m)?,
+        wrap_pyfunction!(compile::_compile_inputs, m)?,
+        wrap_pyfunction!(compile::_compile_plan, m)?,
         wrap_pyfunction!(capture::_is_traced, m)?,
         wrap_pyfunction!(capture::_in_range, m)?,
         wrap_pyfunction!(table::_result_type, m)?,

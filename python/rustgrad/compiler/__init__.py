@@ -1,21 +1,34 @@
-"""`rustgrad.compiler`: what programs ask and tell a compiler, for code that runs eagerly."""
+"""`rustgrad.compile` and what programs ask and tell the compiler.
+
+A compiled function runs as it is until it is known what it computes; then a plan runs in its place: the same ops in the
+same order, gradients and optimizer steps included, without Python. What a plan cannot stand for runs as it is, with one
+warning that names the line. `docs/compile.md` says what may be relied on.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, TypeVar
 
 from .._absent import getattr_of
+from ._watch import PLANS, Unsupported, Watched, everything, here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ._module import OptimizedModule
+
 __all__ = [
+    "OptimizedModule",
+    "Unsupported",
     "allow_in_graph",
     "assume_constant_result",
+    "compile",
     "cudagraph_mark_step_begin",
     "disable",
+    "explain",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
@@ -26,26 +39,125 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+_BACKENDS = ("rustgrad", "eager", "inductor", "aot_eager", "cudagraphs", "onnxrt", "openxla", "tvm")
+_MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "rustgrad",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+) -> Any:
+    """A function that does what `model` does, from its fourth call on without running its Python code.
+
+    Args:
+        model (Callable): a function, a bound method or a `Module`; without it, a decorator is returned.
+        fullgraph (bool): raise `compiler.Unsupported` where calls would have to run as they are.
+        dynamic (bool, optional): accepted; a plan for another shape takes two calls in either case.
+        backend (str): "rustgrad", or "eager" to change nothing. PyTorch's names mean "rustgrad".
+        mode (str, optional): one of PyTorch's; there is one quality of plans.
+        options (dict, optional): "max_plans", the number of plans kept (16).
+        name (str, optional): accepted.
+        disable (bool): return `model` itself.
+
+    Raises:
+        TypeError: `model` is not callable.
+        ValueError: an unknown mode or option.
+        RuntimeError: an unknown backend.
+    """
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
+    if not callable(model):
+        raise TypeError(f"compile: expected a callable, got {type(model).__name__}")
+    if mode not in _MODES:
+        raise ValueError(f"Unrecognized mode={mode}, should be one of {', '.join(m for m in _MODES if m)}")
+    if backend not in _BACKENDS:
+        raise RuntimeError(f"Invalid backend: {backend!r}, expected one of {', '.join(_BACKENDS[:2])}.")
+    known = {"max_plans"}
+    if options and backend == "rustgrad" and not options.keys() <= known:
+        raise ValueError(f"compile: unknown options {sorted(options.keys() - known)}; expected {sorted(known)}")
+    if disable or getattr(model, "_compile_disabled", False):
+        return model
+    most = (options or {}).get("max_plans", PLANS)
+    on = backend != "eager"
+    from ..nn.modules.module import Module
+
+    if isinstance(model, Module):
+        from ._module import optimized
+
+        return optimized(model, lambda m: _compiled(m, fullgraph, most, on))
+    state = getattr(model, "_compiled_state", None)
+    return _compiled(state.function if state is not None else model, fullgraph, most, on)
+
+
+def _compiled(function, fullgraph, most, on):
+    if getattr(getattr(function, "__code__", None), "co_flags", 0) & 0x3A0:
+        raise TypeError("compile: generators and coroutines cannot be compiled")
+    state = Watched(function, fullgraph, most, on)
+
+    def compiled(*args, **kwargs):
+        if state.verify:
+            from ._verify import checked
+
+            return checked(state, args, kwargs)
+        if here.stance != "force_eager" and not here.disabled:
+            for plan in state.plans:
+                result = plan(args, kwargs)
+                if result is not plan:
+                    state.road = "replay"
+                    return result
+        return state.call(args, kwargs)
+
+    functools.update_wrapper(compiled, function)
+    compiled._compiled_state = state
+    compiled._torchdynamo_orig_callable = function
+    return compiled
 
 
 def is_compiling() -> bool:
-    """False: code runs eagerly."""
-    return False
+    """Whether the code is run by a compiled function."""
+    return here.depth > 0
 
 
 def is_dynamo_compiling() -> bool:
-    """False: code runs eagerly."""
-    return False
+    """Whether the code is run by a compiled function."""
+    return here.depth > 0
 
 
 def is_exporting() -> bool:
-    """False: code runs eagerly."""
+    """False: nothing is exported."""
     return False
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function itself, which is never compiled; without one, a decorator."""
-    return _itself if fn is None else fn
+    """The function, never replaced by a plan, nor what it calls if `recursive`; without one, a decorator."""
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    from ..nn.modules.module import Module
+
+    if isinstance(fn, (type, Module)) or not callable(fn):
+        return fn
+    function = fn._compiled_state.function if hasattr(fn, "_compiled_state") else fn
+
+    @functools.wraps(function)
+    def disabled(*args, **kwargs):
+        here.disabled += recursive
+        try:
+            return function(*args, **kwargs)
+        finally:
+            here.disabled -= recursive
+
+    disabled.__dict__.pop("_compiled_state", None)
+    disabled._compile_disabled = True
+    return disabled
 
 
 def _itself(fn):
@@ -70,7 +182,9 @@ def substitute_in_graph(
 
 
 def reset() -> None:
-    """No effect: nothing is cached."""
+    """Forgets all plans."""
+    for state in everything():
+        state.reset()
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -78,12 +192,16 @@ def cudagraph_mark_step_begin() -> None:
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """The names of compilers: none but "eager"."""
-    return ["eager"]
+    """The names of backends."""
+    return ["rustgrad", "eager"]
 
 
 class set_stance(contextlib.ContextDecorator):
-    """A setting, block or decorator without effect. ValueError for another name than those of PyTorch."""
+    """How compiled functions behave in this thread; a setting, block or decorator.
+
+    "default"; "force_eager": as if nothing were compiled; "eager_on_recompile": a function with plans makes no other
+    ones; "fail_on_recompile": it raises RuntimeError where none fits. ValueError for another name than those of PyTorch.
+    """
 
     def __init__(
         self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
@@ -98,15 +216,51 @@ class set_stance(contextlib.ContextDecorator):
         )
         if stance not in known:
             raise ValueError(f"set_stance: expected one of {known}, got {stance!r}")
+        self.stance = "default" if stance.endswith("then_compile") else stance
+        self.previous = here.stance
+        here.stance = self.stance
 
     def __enter__(self) -> None:
-        pass
+        here.stance = self.stance
 
     def __exit__(self, *error: Any) -> None:
-        pass
+        here.stance = self.previous
+
+    def __call__(self, func: Any) -> Any:
+        here.stance = self.previous
+        return super().__call__(func)
+
+    def _recreate_cm(self) -> Any:
+        again = type(self)(self.stance)
+        here.stance = again.previous
+        return again
 
 
-__getattr__ = getattr_of(__name__)
+def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`explain(f)(*args)` calls the compiled function `f` once and says by which road, with its plans and guards.
+
+    Returns:
+        Explanation: `road` ("eager", "watched" or "replay"), `plans` (texts), `guards` (texts), `reasons` why calls run as
+        they are, `missed` guards; printed, all of these.
+    """
+    from ._explain import Explanation
+
+    def explained(*args, **kwargs):
+        return Explanation(f, args, kwargs)
+
+    return explained(*args, **kwargs) if args or kwargs else explained
+
+
+def _load(name):
+    if name == "OptimizedModule":
+        from ._module import OptimizedModule
+
+        return OptimizedModule
+    return _absent(name)
+
+
+_absent = getattr_of(__name__)
+__getattr__ = _load
 
 
 def __dir__() -> list[str]:

@@ -144,6 +144,10 @@ static KIT: Kit = Kit {
     clone: |t| copy::CLONE.call((t,)).ok(),
     packed: |t| Term::from(t).packed().ok(),
     zeros: |f| zeros(f).ok(),
+    empty: |layout, like| {
+        let (shape, strides) = (layout.shape.as_slice(), layout.strides.as_slice());
+        crate::ops::create::like::EMPTY_STRIDED.call((shape, strides, like.dtype(), like.device())).ok()
+    },
     has_nan,
     copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
     copy_op: &copy::COPY_,

@@ -348,8 +348,17 @@ class Module(Hooks, State, Traversal):
         else:
             object.__delattr__(self, name)
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles `forward` in place, with the arguments of `rustgrad.compile`; hooks stay outside."""
+        from ...compiler import compile
+
+        self.__dict__["forward"] = compile(self.forward, *args, **kwargs)
+
     def __getstate__(self) -> Any:
-        return self.__dict__.copy()
+        state = self.__dict__.copy()
+        if hasattr(state.get("forward"), "_compiled_state"):
+            del state["forward"]  # it is bound to this module
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -1,0 +1,276 @@
+"""The life of a compiled function: calls are first watched, then replaced by plans.
+
+The first call with arguments of one form runs as it is, so that what is created lazily exists. The next two are
+recorded: they run as they are too, under a recorder that sees every op. If both recorded the same, and the audit of the
+function's code found nothing that a plan would skip, the plan runs from then on, whenever its guards hold.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+import weakref
+
+from .. import _C
+from .._base import Tensor
+from ._audit import HOME, Audit, Unsafe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+PLANS = 16
+# Plans of one form that may be made one after another because a guard misses.
+RECAPTURES = 8
+# Forms of arguments that are remembered.
+FORMS = 256
+
+
+class Unsupported(RuntimeError):
+    """A function compiled with `fullgraph=True` cannot be replaced by a plan."""
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.depth = 0  # compiled functions that this thread is in
+        self.recording = False
+        self.disabled = 0
+        self.stance = "default"
+
+
+here = _Thread()
+
+
+def setting() -> str:
+    """What `RUSTGRAD_COMPILE` asks for: "verify", "eager" or nothing."""
+    return os.environ.get("RUSTGRAD_COMPILE", "")
+
+
+def _form(value):
+    """What the arguments look like, as a key; objects by identity."""
+    if isinstance(value, Tensor):
+        grad = value.is_leaf and value.grad is not None
+        return (value.dtype, value.shape, value.stride(), str(value.device), value.requires_grad, value.is_leaf, grad)
+    t = type(value)
+    if t in (tuple, list):
+        return (t, *map(_form, value))
+    if t is dict:
+        return (t, *((_form(k), _form(v)) for k, v in value.items()))
+    return (t, repr(value)) if t in (int, float, complex, bool, str, bytes, type(None)) else (t, id(value))
+
+
+def _aliases(tensors):
+    """For each tensor, the first one that is the same, and the first one on its memory."""
+    if len(tensors) < 2:
+        return ()
+    same, near = [id(t) for t in tensors], [_C._storage_key(t) for t in tensors]
+    return tuple((same.index(a), near.index(b)) for a, b in zip(same, near, strict=True))
+
+
+class _Progress:
+    """How far the calls of one form have been watched."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.first: tuple[str, list] | None = None
+        self.differed = 0
+        self.plans = 0
+        self.reason: str | None = None
+
+
+class Watched:
+    """A function with its plans."""
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, most: int, on: bool) -> None:
+        self.function = function
+        self.fullgraph = fullgraph
+        self.most = most
+        self.on = on
+        self.plans: list[Any] = []
+        self.forms: dict[Any, _Progress] = {}
+        self.road = "none"
+        self.reasons: list[str] = []
+        self.missed: list[str] = []
+        self.verify = setting() == "verify"
+        if not on or setting() == "eager":
+            self.on = False
+        _all.add(self)
+
+    def reset(self) -> None:
+        """Forgets the plans, and what is known of the calls."""
+        self.plans.clear()
+        self.forms.clear()
+        self.reasons.clear()
+        self.missed.clear()
+        self.road = "none"
+
+    def call(self, args: tuple, kwargs: dict) -> Any:
+        """A call for which no plan has run."""
+        if not self.on or here.recording or here.disabled or here.stance == "force_eager" or _C._is_traced():
+            return self.eager(args, kwargs)
+        if here.stance in ("fail_on_recompile", "eager_on_recompile") and self.plans:
+            if here.stance == "fail_on_recompile":
+                raise RuntimeError(
+                    f"compile: no plan fits this call, and the stance is fail_on_recompile: {self.why(args, kwargs)}"
+                )
+            return self.eager(args, kwargs)
+        key = (_C.is_grad_enabled(), _form(args), _form(kwargs), _aliases(_C._compile_inputs(args, kwargs)))
+        progress = self.forms.get(key)
+        if progress is None:
+            if len(self.forms) >= FORMS:
+                self.forms.pop(next(iter(self.forms)))
+            progress = self.forms[key] = _Progress()
+        if progress.reason is not None:
+            return self.eager(args, kwargs)
+        if progress.plans and not progress.calls:
+            self.missed.append(self.why(args, kwargs))
+            del self.missed[:-16]
+            if progress.plans > RECAPTURES:
+                return self.give_up(progress, f"guards keep missing: {self.missed[-1]}", args, kwargs)
+            progress.calls = 1
+        if progress.calls == 0:
+            if self.fullgraph:
+                try:
+                    Audit(self.function, args, kwargs, True)
+                except Unsafe as problem:
+                    return self.give_up(progress, str(problem), args, kwargs)
+            result = self.eager(args, kwargs)
+            progress.calls = 1
+            return result
+        return self.record(progress, args, kwargs)
+
+    def eager(self, args: tuple, kwargs: dict) -> Any:
+        """The function itself."""
+        self.road = "eager"
+        here.depth += 1
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            here.depth -= 1
+
+    def why(self, args: tuple, kwargs: dict) -> str:
+        """Which guard of the newest plan misses."""
+        return (self.plans[-1].missed(args, kwargs) or "a step failed") if self.plans else "there is no plan"
+
+    def give_up(self, progress: _Progress, reason: str, args: tuple, kwargs: dict) -> Any:
+        """From now on calls of this form run as they are; says so once."""
+        self.refuse(progress, reason)
+        return self.eager(args, kwargs)
+
+    def refuse(self, progress: _Progress, reason: str) -> None:
+        """Notes why calls of this form are not replaced: an error where the caller wants one, else a warning."""
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        text = f"compile: {name} runs eagerly: {reason}"
+        progress.reason = reason
+        known = reason in self.reasons
+        if not known:
+            self.reasons.append(reason)
+        if self.fullgraph:
+            raise Unsupported(text)
+        if not known:
+            warnings.warn(text, stacklevel=5)
+
+    def record(self, progress: _Progress, args: tuple, kwargs: dict) -> Any:
+        """A call under the recorder."""
+        try:
+            before = Audit(self.function, args, kwargs, True)
+        except Unsafe as problem:
+            return self.give_up(progress, str(problem), args, kwargs)
+        inputs = _C._compile_inputs(args, kwargs)
+        ours = {id(t) for t in inputs}
+        outside = [t for t in before.tensors.values() if id(t) not in ours]
+        self.road = "watched"
+        calls = _Calls(before)
+        here.recording = True
+        here.depth += 1
+        try:
+            with calls:
+                result, recording = _C._compile_record(inputs, outside, self.function, args, kwargs)
+        finally:
+            here.recording = False
+            here.depth -= 1
+        plan = self.planned(before, calls, recording, result, args, kwargs)
+        if isinstance(plan, str):
+            del recording
+            self.refuse(progress, plan)
+            return result
+        made, signature = plan
+        found = (made.listing(), signature)
+        if progress.first is None:
+            progress.first = found
+        elif progress.first == found:
+            progress.first, progress.calls = None, 0
+            progress.plans += 1
+            self.plans.append(made)
+            del self.plans[: -self.most]
+        else:
+            progress.first = found
+            progress.differed += 1
+            if progress.differed > 2:
+                self.refuse(progress, "two calls of it computed different things")
+        return result
+
+    def planned(self, before: Audit, calls: _Calls, recording: Any, result: Any, args: tuple, kwargs: dict) -> Any:
+        """The plan and what its guards say, or why there is none."""
+        if calls.problem:
+            return calls.problem
+        try:
+            after = Audit(self.function, args, kwargs, False)
+            without = Audit(self.function, args, kwargs, True)
+        except Unsafe as problem:
+            return str(problem)
+        if before.signature() != without.signature():
+            return "it changes an object that it reads"
+        if _returned(result, after.containers):
+            return "it returns a list or dict that it did not make"
+        plan = _C._compile_plan(recording, result, args, kwargs, after.checks, without.checks, without.groups)
+        return plan if isinstance(plan, str) else (plan, without.signature())
+
+
+def _returned(value, containers):
+    if type(value) in (tuple, list):
+        return id(value) in containers or any(_returned(v, containers) for v in value)
+    if type(value) is dict:
+        return id(value) in containers or any(_returned(v, containers) for v in value.values())
+    return False
+
+
+class _Calls:
+    """Sees the Python functions that a recorded call reaches: each must be one that the audit has read, or our own."""
+
+    def __init__(self, audit: Audit) -> None:
+        self.known = audit.codes
+        self.problem: str | None = None
+
+    def __enter__(self) -> None:
+        self.previous = sys.getprofile()
+        sys.setprofile(self.see)
+
+    def __exit__(self, *error: Any) -> None:
+        sys.setprofile(self.previous)
+
+    def see(self, frame: Any, event: str, function: Any) -> None:
+        """The profile function of the interpreter."""
+        if event == "call":
+            code = frame.f_code
+            if id(code) not in self.known and not code.co_filename.startswith(HOME) and code.co_filename[0] != "<":
+                self.problem = self.problem or f"it calls {code.co_filename}:{code.co_firstlineno} ({code.co_name})"
+        elif event == "c_call" and getattr(function, "__module__", "") in (
+            "_warnings",
+            "_thread",
+            "time",
+            "posix",
+            "io",
+        ):
+            self.problem = self.problem or f"it calls {function.__name__}()"
+
+
+_all: weakref.WeakSet[Watched] = weakref.WeakSet()
+
+
+def everything() -> list[Watched]:
+    """All compiled functions."""
+    return list(_all)

@@ -1,0 +1,346 @@
+//! Captures and plans as Python objects: `rustgrad.compiler` records a call, describes what the function read, and gets
+//! an object that runs in the function's place as long as all of that is as it was.
+
+use super::convert::type_name;
+use super::guards::{Arguments, Guards, Reach, is_value};
+use super::object::{borrow, wrap_bound};
+use crate::compile::{Failure, Plan, Recorder, Slot, Variant};
+use crate::op::tracer::{self, Tracer, install};
+use crate::rt::retire::Frame;
+use crate::tensor::Tensor;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::{PyTraverseError, intern};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Runs that took longer than this, in nanoseconds, release the interpreter lock the next time.
+const RELEASE_LOCK_FROM: u64 = 200_000;
+
+/// A call that was watched, until `_plan` makes a plan of it.
+#[pyclass(name = "_Recording", module = "rustgrad._C", unsendable)]
+pub struct PyRecording(RefCell<Option<Recorder>>);
+
+/// Puts the tracer of this thread back.
+struct Installed(Option<Rc<dyn Tracer>>);
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        install(self.0.take());
+    }
+}
+
+fn tensors(list: &[Bound<PyAny>]) -> PyResult<Vec<Tensor>> {
+    let one = |o: &Bound<PyAny>| {
+        let t = borrow(o.as_ptr()).cloned();
+        t.ok_or_else(|| PyTypeError::new_err(format!("expected a tensor, got {}", type_name(o))))
+    };
+    list.iter().map(one).collect()
+}
+
+/// Calls `function` under a recorder. `inputs` are the tensors of the arguments, `outside` the others that it can reach.
+#[pyfunction]
+pub fn _compile_record<'py>(
+    py: Python<'py>,
+    inputs: Vec<Bound<'py, PyAny>>,
+    outside: Vec<Bound<'py, PyAny>>,
+    function: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<(Bound<'py, PyAny>, Py<PyRecording>)> {
+    let recorder = Rc::new(Recorder::new(&tensors(&inputs)?, &tensors(&outside)?));
+    let result = {
+        let _installed = Installed(install(Some(recorder.clone())));
+        function.call(args, Some(kwargs))?
+    };
+    let recorder =
+        Rc::try_unwrap(recorder).map_err(|_| PyRuntimeError::new_err("compile: the call is still traced"))?;
+    Ok((result, Py::new(py, PyRecording(RefCell::new(Some(recorder))))?))
+}
+
+/// The tensors of arguments, in the order in which plans number them.
+#[pyfunction]
+pub fn _compile_inputs<'py>(
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let (_, tensors) = Arguments::of(args, kwargs)?;
+    tensors.into_iter().map(|t| wrap_bound(args.py(), t)).collect()
+}
+
+/// What a function returned, with its tensors by number.
+enum Tree {
+    Tensor(usize),
+    Value(Py<PyAny>),
+    Tuple(Vec<Tree>),
+    List(Vec<Tree>),
+    Dict(Vec<(Py<PyAny>, Tree)>),
+}
+
+impl Tree {
+    fn of(o: &Bound<PyAny>, found: &mut Vec<Tensor>) -> Result<Tree, String> {
+        if let Some(t) = borrow(o.as_ptr()) {
+            found.push(t.clone());
+            return Ok(Tree::Tensor(found.len() - 1));
+        }
+        if let Ok(items) = o.cast_exact::<PyTuple>() {
+            return Ok(Tree::Tuple(items.iter().map(|i| Tree::of(&i, found)).collect::<Result<_, _>>()?));
+        }
+        if let Ok(items) = o.cast_exact::<PyList>() {
+            return Ok(Tree::List(items.iter().map(|i| Tree::of(&i, found)).collect::<Result<_, _>>()?));
+        }
+        if let Ok(items) = o.cast_exact::<PyDict>() {
+            let one = |(k, v): (Bound<PyAny>, Bound<PyAny>)| match is_value(&k) {
+                true => Ok((k.unbind(), Tree::of(&v, found)?)),
+                false => Err(format!("it returns a dict with a key of type {}", type_name(&k))),
+            };
+            return Ok(Tree::Dict(items.iter().map(one).collect::<Result<_, _>>()?));
+        }
+        match is_value(o) {
+            true => Ok(Tree::Value(o.clone().unbind())),
+            false => Err(format!("it returns an object of type {}", type_name(o))),
+        }
+    }
+    fn build<'py>(&self, py: Python<'py>, tensors: &[Tensor]) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self {
+            Tree::Tensor(i) => wrap_bound(py, tensors[*i].clone())?,
+            Tree::Value(v) => v.bind(py).clone(),
+            Tree::Tuple(items) => {
+                let items = items.iter().map(|i| i.build(py, tensors)).collect::<PyResult<Vec<_>>>()?;
+                PyTuple::new(py, items)?.into_any()
+            }
+            Tree::List(items) => {
+                let items = items.iter().map(|i| i.build(py, tensors)).collect::<PyResult<Vec<_>>>()?;
+                PyList::new(py, items)?.into_any()
+            }
+            Tree::Dict(items) => {
+                let dict = PyDict::new(py);
+                for (k, v) in items {
+                    dict.set_item(k, v.build(py, tensors)?)?;
+                }
+                dict.into_any()
+            }
+        })
+    }
+    fn visit(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
+        match self {
+            Tree::Tensor(_) => Ok(()),
+            Tree::Value(v) => visit.call(v),
+            Tree::Tuple(items) | Tree::List(items) => items.iter().try_for_each(|i| i.visit(visit)),
+            Tree::Dict(items) => items.iter().try_for_each(|(k, v)| visit.call(k).and_then(|()| v.visit(visit))),
+        }
+    }
+}
+
+/// A number that a plan reads anew in each call: the entry of a dict.
+struct Number {
+    slot: Slot,
+    dict: Py<PyDict>,
+    key: Py<PyAny>,
+}
+
+struct Parts {
+    plan: Plan,
+    guards: Guards,
+    result: Tree,
+    numbers: Vec<Number>,
+}
+
+/// A plan with its guards. Called, it returns the result, or itself where a guard misses.
+#[pyclass(name = "_Plan", module = "rustgrad._C", frozen)]
+pub struct PyPlan {
+    parts: Mutex<Option<std::sync::Arc<Parts>>>,
+    hits: AtomicU64,
+    /// How long the last run took, in nanoseconds.
+    took: AtomicU64,
+}
+
+/// The plan of a recording, or a text that says why there is none.
+///
+/// `result` is what the call returned; `reach` is what the function read, as guards; `groups` are the param groups of
+/// optimizers whose learning rates may change, and `without` the guards that leave those open.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // what a call is, and what was found about it
+pub fn _compile_plan<'py>(
+    py: Python<'py>,
+    recording: &Bound<'py, PyRecording>,
+    result: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+    reach: &Bound<'py, PyList>,
+    without: &Bound<'py, PyList>,
+    groups: Vec<Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let text = |s: String| Ok(PyString::new(py, &s).into_any());
+    let Some(recorder) = recording.borrow().0.take() else {
+        return Err(PyRuntimeError::new_err("compile: the recording has been used"));
+    };
+    let mut outputs = Vec::new();
+    let tree = match Tree::of(result, &mut outputs) {
+        Ok(tree) => tree,
+        Err(problem) => return text(problem),
+    };
+    let plan = match recorder.finish(&outputs) {
+        Ok(plan) => plan,
+        Err(problem) => return text(problem),
+    };
+    drop(outputs);
+    let (arguments, inputs) = Arguments::of(args, kwargs)?;
+    let numbers = numbers(&plan, &groups)?;
+    let reach = match Reach::of(if numbers.is_some() { without } else { reach })? {
+        Ok(reach) => reach,
+        Err(problem) => return text(problem),
+    };
+    let guards = match Guards::new(arguments, &inputs, reach, &plan) {
+        Ok(guards) => guards,
+        Err(problem) => return text(problem),
+    };
+    let parts = Parts { plan, guards, result: tree, numbers: numbers.unwrap_or_default() };
+    let made = PyPlan {
+        parts: Mutex::new(Some(std::sync::Arc::new(parts))),
+        hits: AtomicU64::new(0),
+        took: AtomicU64::new(0),
+    };
+    Ok(Bound::new(py, made)?.into_any())
+}
+
+/// The entries of param groups that the steps of optimizers take as numbers; `None` unless each group has such a step,
+/// and each such step a group.
+fn numbers(plan: &Plan, groups: &[Bound<PyDict>]) -> PyResult<Option<Vec<Number>>> {
+    let found = plan.slots("lr");
+    let mut numbers = Vec::new();
+    let mut used = vec![false; groups.len()];
+    for (slot, value, first) in found {
+        for (group, used) in groups.iter().zip(&mut used) {
+            let key = intern!(group.py(), "lr").clone().into_any();
+            let Some(params) = group.get_item(intern!(group.py(), "params"))? else { continue };
+            let has = |o: PyResult<Bound<PyAny>>| o.is_ok_and(|o| borrow(o.as_ptr()).is_some_and(|t| t.same(&first)));
+            if !params.try_iter()?.any(has) {
+                continue;
+            }
+            let now = group.get_item(&key)?.and_then(|v| v.extract::<f64>().ok());
+            if now.map(f64::to_bits) != Some(value.to_bits()) {
+                return Ok(None);
+            }
+            *used = true;
+            numbers.push(Number { slot, dict: group.clone().unbind(), key: key.unbind() });
+            break;
+        }
+    }
+    let all = numbers.len() == plan.slots("lr").len() && used.iter().all(|u| *u);
+    Ok((all && !numbers.is_empty()).then_some(numbers))
+}
+
+impl PyPlan {
+    fn parts(&self) -> Option<std::sync::Arc<Parts>> {
+        self.parts.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+}
+
+impl Parts {
+    /// What the slots are now; `None` where one is not a float.
+    fn slots(&self, py: Python) -> PyResult<Option<Vec<(Slot, f64)>>> {
+        let mut now = Vec::with_capacity(self.numbers.len());
+        for n in &self.numbers {
+            let value = n.dict.bind(py).get_item(&n.key)?;
+            match value.as_ref().and_then(|v| v.cast_exact::<PyFloat>().ok()) {
+                Some(v) => now.push((n.slot, v.value())),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(now))
+    }
+}
+
+#[pymethods]
+impl PyPlan {
+    fn __call__<'py>(
+        slf: &Bound<'py, PyPlan>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        let miss = || Ok(slf.clone().into_any());
+        if tracer::enabled() {
+            return miss();
+        }
+        let Some(parts) = this.parts() else { return miss() };
+        let mut inputs = Vec::new();
+        if !parts.guards.hold(args, kwargs, &mut inputs)? {
+            return miss();
+        }
+        let Some(slots) = parts.slots(py)? else { return miss() };
+        // SAFETY: the interpreter lock is held here and where the frame is dropped.
+        let _frame = unsafe { Frame::enter() };
+        let start = Instant::now();
+        let run = match this.took.load(Ordering::Relaxed) > RELEASE_LOCK_FROM {
+            true => {
+                // Other threads may run meanwhile: what the steps read keeps its form until they are done.
+                let pinned: Vec<_> = inputs.iter().chain(parts.plan.outside()).map(Tensor::pin).collect();
+                let run = py.detach(|| parts.plan.run(&inputs, &slots));
+                drop(pinned);
+                run
+            }
+            false => parts.plan.run(&inputs, &slots),
+        };
+        this.took.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        match run {
+            Ok(results) => {
+                this.hits.fetch_add(1, Ordering::Relaxed);
+                parts.result.build(py, &results)
+            }
+            Err(Failure::Before(_)) => miss(),
+            Err(Failure::After(e)) => Err(e.into()),
+        }
+    }
+    /// Which guard misses for these arguments, as text; None where the plan would run.
+    fn missed(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) -> PyResult<Option<String>> {
+        self.parts().map_or(Ok(Some("the plan was dropped".into())), |p| p.guards.missed(args, kwargs))
+    }
+    /// How often the plan has run.
+    #[getter]
+    fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+    /// The steps as text, without the numbers that are read anew.
+    fn listing(&self) -> String {
+        let slots = |p: &Parts| p.numbers.iter().map(|n| n.slot).collect::<Vec<_>>();
+        self.parts().map_or(String::new(), |p| p.plan.listing(&slots(&p)))
+    }
+    /// The names of the ops of the steps.
+    fn steps(&self) -> Vec<&'static str> {
+        self.parts().map_or(Vec::new(), |p| p.plan.ops())
+    }
+    /// The guards as lines of text.
+    fn guards(&self, py: Python) -> Vec<String> {
+        self.parts().map_or(Vec::new(), |p| p.guards.describe(py))
+    }
+    /// Whether the steps compute gradients themselves, so that nothing is recorded.
+    fn is_closed(&self) -> bool {
+        self.parts().is_some_and(|p| p.plan.variant() == Variant::Unrecorded)
+    }
+    /// The tensors from outside.
+    fn outside<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let Some(parts) = self.parts() else { return Ok(Vec::new()) };
+        parts.plan.outside().map(|t| wrap_bound(py, t.clone())).collect()
+    }
+    fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
+        let Some(parts) = self.parts.try_lock().ok().and_then(|p| p.clone()) else { return Ok(()) };
+        // While a call runs, it owns the parts too, and they are not garbage.
+        if std::sync::Arc::strong_count(&parts) > 2 {
+            return Ok(());
+        }
+        parts.result.visit(&visit)?;
+        parts.numbers.iter().try_for_each(|n| visit.call(&n.dict).and_then(|()| visit.call(&n.key)))?;
+        parts.guards.visit(&visit)
+    }
+    fn __clear__(&self) {
+        let old = self.parts.lock().unwrap_or_else(|e| e.into_inner()).take();
+        drop(old);
+    }
+}

@@ -1,0 +1,595 @@
+//! The guards of a plan: the arguments, the modes, the tensors from outside, and what the function read of Python.
+//!
+//! They are checked before each run, in this order; the first that misses sends the call on to the next plan, or to the
+//! function itself. What a dict holds is compared again only if the dict has changed since: CPython 3.10 and 3.11 number
+//! its changes.
+
+use super::convert::type_name;
+use super::object::borrow;
+use super::py_types::{PyDType, PyDevice};
+use crate::autograd::{self, mode};
+use crate::compile::{Plan, Source};
+use crate::device::Device;
+use crate::dispatch::autocast;
+use crate::dtype::{DType, default_dtype};
+use crate::layout::Layout;
+use crate::rt::thread_state::own;
+use crate::tensor::{HAS_FN, INFERENCE, LEAF_GRAD, Meta, Tensor};
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Whether an object is a value that cannot change.
+pub fn is_value(o: &Bound<PyAny>) -> bool {
+    o.is_none()
+        || o.is_exact_instance_of::<PyBool>()
+        || o.is_exact_instance_of::<PyInt>()
+        || o.is_exact_instance_of::<PyFloat>()
+        || o.is_exact_instance_of::<PyComplex>()
+        || o.is_exact_instance_of::<PyString>()
+        || o.is_exact_instance_of::<PyBytes>()
+        || o.is_instance_of::<PyDType>()
+        || o.is_instance_of::<PyDevice>()
+}
+
+/// What an entry has to be.
+enum Expect {
+    /// This object.
+    Is(Py<PyAny>),
+    /// This object or an equal one of its type.
+    Equal(Py<PyAny>),
+    /// Anything.
+    Present,
+    Absent,
+}
+
+impl Expect {
+    fn of(kind: &str, value: &Bound<PyAny>) -> PyResult<Expect> {
+        Ok(match kind {
+            "is" => Expect::Is(value.clone().unbind()),
+            "equal" => Expect::Equal(value.clone().unbind()),
+            "present" => Expect::Present,
+            "absent" => Expect::Absent,
+            _ => return Err(PyTypeError::new_err(format!("_compile_plan: unknown guard '{kind}'"))),
+        })
+    }
+    fn holds(&self, py: Python, found: Option<&Bound<PyAny>>) -> PyResult<bool> {
+        Ok(match (self, found) {
+            (Expect::Absent, found) => found.is_none(),
+            (_, None) => false,
+            (Expect::Present, _) => true,
+            (Expect::Is(o), Some(f)) => f.is(o),
+            (Expect::Equal(o), Some(f)) => f.is(o) || same_value(o.bind(py), f)?,
+        })
+    }
+    fn visit(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
+        match self {
+            Expect::Is(o) | Expect::Equal(o) => visit.call(o),
+            _ => Ok(()),
+        }
+    }
+    fn text(&self, py: Python) -> String {
+        match self {
+            Expect::Is(o) => format!("is the same {}", type_name(o.bind(py))),
+            Expect::Equal(o) => format!("== {}", o.bind(py).repr().map_or("?".into(), |r| r.to_string())),
+            Expect::Present => "is there".into(),
+            Expect::Absent => "is not there".into(),
+        }
+    }
+}
+
+/// Equal values of one type; floats by their bits, so that 0.0 is not -0.0.
+fn same_value(a: &Bound<PyAny>, b: &Bound<PyAny>) -> PyResult<bool> {
+    if !a.get_type().is(b.get_type()) {
+        return Ok(false);
+    }
+    if let (Ok(x), Ok(y)) = (a.cast_exact::<PyFloat>(), b.cast_exact::<PyFloat>()) {
+        return Ok(x.value().to_bits() == y.value().to_bits());
+    }
+    if let Ok(c) = a.cast_exact::<PyComplex>() {
+        use pyo3::types::PyComplexMethods;
+        let d = b.cast_exact::<PyComplex>()?;
+        return Ok((c.real().to_bits(), c.imag().to_bits()) == (d.real().to_bits(), d.imag().to_bits()));
+    }
+    a.eq(b)
+}
+
+/// One object, or equal values.
+fn same_key(a: &Bound<PyAny>, b: &Bound<PyAny>) -> PyResult<bool> {
+    Ok(a.is(b) || is_value(a) && same_value(a, b)?)
+}
+
+/// The number of changes of a dict, where the interpreter counts them; else 0.
+fn dict_version(dict: &Bound<PyDict>) -> u64 {
+    static KNOWN: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    let known = *KNOWN.get_or_init(|| {
+        let v = dict.py().version_info();
+        v.major == 3 && (v.minor == 10 || v.minor == 11)
+    });
+    if !known {
+        return 0;
+    }
+    #[repr(C)]
+    struct Head {
+        base: ffi::PyObject,
+        used: ffi::Py_ssize_t,
+        version: u64,
+    }
+    // SAFETY: in these versions a dict begins with these fields, and the lock is held.
+    unsafe { (*dict.as_ptr().cast::<Head>()).version }
+}
+
+/// The number of a class's state, which changes with each of its attributes and those of its bases; 0 if it has none.
+fn type_version(class: &Bound<PyType>) -> u32 {
+    // SAFETY: a live class; the lock is held.
+    unsafe {
+        let t = class.as_type_ptr();
+        if ffi::PyType_GetFlags(t) & ffi::Py_TPFLAGS_VALID_VERSION_TAG == 0 { 0 } else { (*t).tp_version_tag }
+    }
+}
+
+enum Check {
+    Dict { dict: Py<PyDict>, size: Option<usize>, entries: Vec<(Py<PyAny>, Expect)>, version: AtomicU64 },
+    List { list: Py<PyList>, items: Vec<Expect> },
+    Attribute { object: Py<PyAny>, name: Py<PyAny>, expect: Expect },
+    Class { class: Py<PyType>, version: u32 },
+}
+
+impl Check {
+    fn holds(&self, py: Python) -> PyResult<bool> {
+        match self {
+            Check::Dict { dict, size, entries, version } => {
+                let dict = dict.bind(py);
+                let now = dict_version(dict);
+                if now != 0 && now == version.load(Ordering::Relaxed) {
+                    return Ok(true);
+                }
+                match size {
+                    Some(n) if *n != dict.len() => return Ok(false),
+                    // In order, which is what a loop sees.
+                    Some(_) => {
+                        for ((key, expect), (k, v)) in entries.iter().zip(dict.iter()) {
+                            if !same_key(key.bind(py), &k)? || !expect.holds(py, Some(&v))? {
+                                return Ok(false);
+                            }
+                        }
+                    }
+                    None => {
+                        for (key, expect) in entries {
+                            if !expect.holds(py, dict.get_item(key)?.as_ref())? {
+                                return Ok(false);
+                            }
+                        }
+                    }
+                }
+                version.store(now, Ordering::Relaxed);
+                Ok(true)
+            }
+            Check::List { list, items } => {
+                let list = list.bind(py);
+                if list.len() != items.len() {
+                    return Ok(false);
+                }
+                for (i, expect) in items.iter().enumerate() {
+                    if !expect.holds(py, list.get_item(i).ok().as_ref())? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Check::Attribute { object, name, expect } => {
+                let name = name.bind(py).cast::<PyString>()?;
+                expect.holds(py, object.bind(py).getattr_opt(name)?.as_ref())
+            }
+            Check::Class { class, version } => Ok(type_version(class.bind(py)) == *version),
+        }
+    }
+    fn visit(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
+        match self {
+            Check::Dict { dict, entries, .. } => {
+                visit.call(dict)?;
+                entries.iter().try_for_each(|(k, e)| visit.call(k).and_then(|()| e.visit(visit)))
+            }
+            Check::List { list, items } => {
+                visit.call(list)?;
+                items.iter().try_for_each(|e| e.visit(visit))
+            }
+            Check::Attribute { object, name, expect } => {
+                visit.call(object)?;
+                visit.call(name)?;
+                expect.visit(visit)
+            }
+            Check::Class { class, .. } => visit.call(class),
+        }
+    }
+}
+
+/// What the function read: checks, each with the place that it is about.
+pub struct Reach(Vec<(String, Check)>);
+
+impl Reach {
+    /// From `(place, "dict", dict, exact, [(key, kind, value)])`, `(place, "list", list, [(kind, value)])`,
+    /// `(place, "attribute", object, name, kind, value)`, `(place, "class", class)`. A text where a class has no version.
+    pub fn of(list: &Bound<PyList>) -> PyResult<Result<Reach, String>> {
+        let mut checks = Vec::new();
+        for item in list {
+            let item = item.cast::<PyTuple>()?;
+            let at = |i: usize| item.get_item(i);
+            let place: String = at(0)?.extract()?;
+            let check = match at(1)?.extract::<String>()?.as_str() {
+                "dict" => {
+                    let dict = at(2)?.cast_into::<PyDict>()?;
+                    let size = at(3)?.extract::<bool>()?.then(|| dict.len());
+                    let mut entries = Vec::new();
+                    for e in at(4)?.cast::<PyList>()? {
+                        let (key, kind, value): (Bound<PyAny>, String, Bound<PyAny>) = e.extract()?;
+                        entries.push((key.unbind(), Expect::of(&kind, &value)?));
+                    }
+                    let version = AtomicU64::new(dict_version(&dict));
+                    Check::Dict { dict: dict.unbind(), size, entries, version }
+                }
+                "list" => {
+                    let mut items = Vec::new();
+                    for e in at(3)?.cast::<PyList>()? {
+                        let (kind, value): (String, Bound<PyAny>) = e.extract()?;
+                        items.push(Expect::of(&kind, &value)?);
+                    }
+                    Check::List { list: at(2)?.cast_into::<PyList>()?.unbind(), items }
+                }
+                "attribute" => {
+                    let expect = Expect::of(&at(4)?.extract::<String>()?, &at(5)?)?;
+                    Check::Attribute { object: at(2)?.unbind(), name: at(3)?.unbind(), expect }
+                }
+                "class" => {
+                    let class = at(2)?.cast_into::<PyType>()?;
+                    let version = type_version(&class);
+                    if version == 0 {
+                        return Ok(Err(format!("changes of the class of {place} cannot be seen")));
+                    }
+                    Check::Class { class: class.unbind(), version }
+                }
+                other => return Err(PyTypeError::new_err(format!("_compile_plan: unknown guard '{other}'"))),
+            };
+            checks.push((place, check));
+        }
+        Ok(Ok(Reach(checks)))
+    }
+}
+
+/// What a tensor looks like.
+struct Look {
+    dtype: DType,
+    device: Device,
+    layout: Layout,
+    flags: u8,
+    view: bool,
+    has_grad: bool,
+}
+
+const LOOKS: u8 = LEAF_GRAD | HAS_FN | INFERENCE;
+
+fn flags(t: &Tensor) -> u8 {
+    [LEAF_GRAD, HAS_FN, INFERENCE].into_iter().filter(|&f| t.flag(f)).fold(0, |all, f| all | f) & LOOKS
+}
+
+/// Whether a tensor has a gradient; `None` if it has hooks or a gradient that requires grad.
+fn grad_state(t: &Tensor) -> Option<bool> {
+    let slot = t.slot();
+    let hooked = slot.rare.as_ref().is_some_and(|r| r.hooks.is_some() || r.post_accumulate.is_some());
+    match &slot.grad {
+        _ if hooked => None,
+        Some(g) if g.requires_grad() => None,
+        g => Some(g.is_some()),
+    }
+}
+
+impl Look {
+    fn of(t: &Tensor) -> Result<Look, String> {
+        let has_grad = grad_state(t).ok_or("it uses a tensor with hooks, or with a gradient that requires grad")?;
+        let Meta { layout, dtype, .. } = t.meta();
+        let (layout, view) = (layout.clone(), t.view_info().is_some());
+        Ok(Look { dtype: *dtype, device: t.device(), layout, flags: flags(t), view, has_grad })
+    }
+    fn is(&self, t: &Tensor) -> bool {
+        let m = t.meta();
+        m.dtype == self.dtype
+            && m.layout.shape == self.layout.shape
+            && m.layout.strides == self.layout.strides
+            && m.storage.device() == self.device
+            && flags(t) == self.flags
+            && t.view_info().is_some() == self.view
+            && grad_state(t) == Some(self.has_grad)
+    }
+}
+
+/// The modes of a thread on which what ops do depends.
+#[derive(PartialEq, Debug)]
+struct Modes {
+    grad: bool,
+    inference: bool,
+    dtype: DType,
+    device: Device,
+    special: bool,
+}
+
+impl Modes {
+    fn now() -> Modes {
+        Modes {
+            grad: autograd::grad_enabled(),
+            inference: mode::inference_enabled(),
+            dtype: default_dtype(),
+            device: Device::default(),
+            special: mode::anomaly() != 0 || own(autograd::saved::hooked) || autocast::active(),
+        }
+    }
+}
+
+/// One argument, or a part of one.
+enum Argument {
+    Tensor(Py<PyType>),
+    Tuple(Vec<Argument>),
+    List(Vec<Argument>),
+    Dict(Vec<(Py<PyAny>, Argument)>),
+    Equal(Py<PyAny>),
+    Is(Py<PyAny>),
+}
+
+impl Argument {
+    fn of(o: &Bound<PyAny>, found: &mut Vec<Tensor>) -> PyResult<Argument> {
+        if let Some(t) = borrow(o.as_ptr()) {
+            found.push(t.clone());
+            return Ok(Argument::Tensor(o.get_type().unbind()));
+        }
+        if let Ok(items) = o.cast_exact::<PyTuple>() {
+            return Ok(Argument::Tuple(items.iter().map(|i| Argument::of(&i, found)).collect::<PyResult<_>>()?));
+        }
+        if let Ok(items) = o.cast_exact::<PyList>() {
+            return Ok(Argument::List(items.iter().map(|i| Argument::of(&i, found)).collect::<PyResult<_>>()?));
+        }
+        if let Ok(items) = o.cast_exact::<PyDict>() {
+            let one = |(k, v): (Bound<PyAny>, Bound<PyAny>)| Ok((k.unbind(), Argument::of(&v, found)?));
+            return Ok(Argument::Dict(items.iter().map(one).collect::<PyResult<_>>()?));
+        }
+        Ok(if is_value(o) { Argument::Equal(o.clone().unbind()) } else { Argument::Is(o.clone().unbind()) })
+    }
+    fn holds(&self, o: &Bound<PyAny>, found: &mut Vec<Tensor>) -> PyResult<bool> {
+        let py = o.py();
+        Ok(match self {
+            Argument::Tensor(class) => match borrow(o.as_ptr()) {
+                Some(t) if o.get_type().is(class) => {
+                    found.push(t.clone());
+                    true
+                }
+                _ => false,
+            },
+            Argument::Tuple(items) => match o.cast_exact::<PyTuple>() {
+                Ok(given) if given.len() == items.len() => all(items.iter().zip(given), found)?,
+                _ => false,
+            },
+            Argument::List(items) => match o.cast_exact::<PyList>() {
+                Ok(given) if given.len() == items.len() => all(items.iter().zip(given), found)?,
+                _ => false,
+            },
+            Argument::Dict(items) => match o.cast_exact::<PyDict>() {
+                // The order of a dict is what a loop over it sees.
+                Ok(given) if given.len() == items.len() => {
+                    for ((key, item), (k, v)) in items.iter().zip(given.iter()) {
+                        if !same_key(key.bind(py), &k)? || !item.holds(&v, found)? {
+                            return Ok(false);
+                        }
+                    }
+                    true
+                }
+                _ => false,
+            },
+            Argument::Equal(v) => o.is(v) || same_value(v.bind(py), o)?,
+            Argument::Is(v) => o.is(v),
+        })
+    }
+    fn visit(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
+        match self {
+            Argument::Tensor(class) => visit.call(class),
+            Argument::Tuple(items) | Argument::List(items) => items.iter().try_for_each(|i| i.visit(visit)),
+            Argument::Dict(items) => items.iter().try_for_each(|(k, v)| visit.call(k).and_then(|()| v.visit(visit))),
+            Argument::Equal(o) | Argument::Is(o) => visit.call(o),
+        }
+    }
+}
+
+fn all<'a, 'py>(
+    pairs: impl Iterator<Item = (&'a Argument, Bound<'py, PyAny>)>,
+    found: &mut Vec<Tensor>,
+) -> PyResult<bool> {
+    for (item, o) in pairs {
+        if !item.holds(&o, found)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The form of the arguments of a call.
+pub struct Arguments {
+    args: Argument,
+    kwargs: Argument,
+}
+
+impl Arguments {
+    /// With the tensors, in order.
+    pub fn of(args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) -> PyResult<(Arguments, Vec<Tensor>)> {
+        let mut found = Vec::new();
+        let args = Argument::of(args.as_any(), &mut found)?;
+        let kwargs = Argument::of(kwargs.as_any(), &mut found)?;
+        Ok((Arguments { args, kwargs }, found))
+    }
+}
+
+/// A tensor from outside, with the metadata that it had.
+struct Outside {
+    tensor: Tensor,
+    look: Look,
+    memory: usize,
+    /// Its gradient is read.
+    grad: Option<Look>,
+}
+
+pub struct Guards {
+    arguments: Arguments,
+    modes: Modes,
+    looks: Vec<Look>,
+    /// For each argument, which earlier tensor is the same, and which has the same memory.
+    aliases: Vec<(usize, usize)>,
+    /// From a memory to the first tensor from outside that has it.
+    memories: HashMap<usize, usize>,
+    handles: HashMap<usize, usize>,
+    outside: Vec<Outside>,
+    reach: Reach,
+}
+
+/// "None of the earlier tensors."
+const NONE: usize = usize::MAX;
+
+impl Guards {
+    pub fn new(arguments: Arguments, inputs: &[Tensor], reach: Reach, plan: &Plan) -> Result<Guards, String> {
+        let modes = Modes::now();
+        if modes.special {
+            return Err("anomaly mode, autocast or hooks of saved tensors are on".into());
+        }
+        let outside: Vec<Outside> = plan
+            .outside()
+            .map(|t| {
+                let reads = plan.read_grads().any(|s| matches!(s, Source::Outside(o) if o.same(t)));
+                let grad = t.grad().filter(|_| reads).map(|g| Look::of(&g)).transpose()?;
+                Ok(Outside { tensor: t.clone(), look: Look::of(t)?, memory: t.storage().id(), grad })
+            })
+            .collect::<Result<_, String>>()?;
+        if plan.read_grads().any(|s| matches!(s, Source::Input(_))) {
+            return Err("it reads the gradient of an argument".into());
+        }
+        let looks = inputs.iter().map(Look::of).collect::<Result<_, _>>()?;
+        let (mut memories, mut handles) = (HashMap::new(), HashMap::new());
+        for (i, o) in outside.iter().enumerate() {
+            memories.entry(o.memory).or_insert(i);
+            handles.insert(o.tensor.id(), i);
+        }
+        let mut guards = Guards { arguments, modes, looks, aliases: Vec::new(), memories, handles, outside, reach };
+        guards.aliases = guards.pattern(inputs);
+        Ok(guards)
+    }
+    /// Numbers of tensors from outside count from the number of arguments on.
+    fn pattern(&self, inputs: &[Tensor]) -> Vec<(usize, usize)> {
+        let n = inputs.len();
+        let one = |(i, t): (usize, &Tensor)| {
+            let (id, memory) = (t.id(), t.storage().id());
+            let same = inputs[..i].iter().position(|o| o.id() == id);
+            let same = same.or_else(|| self.handles.get(&id).map(|o| n + o));
+            let near = inputs[..i].iter().position(|o| o.storage().id() == memory);
+            let near = near.or_else(|| self.memories.get(&memory).map(|o| n + o));
+            (same.unwrap_or(NONE), near.unwrap_or(NONE))
+        };
+        inputs.iter().enumerate().map(one).collect()
+    }
+    /// Whether the plan may run; `inputs` then holds the tensors of the arguments.
+    pub fn hold(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>, inputs: &mut Vec<Tensor>) -> PyResult<bool> {
+        Ok(self.first_missed(args, kwargs, inputs)?.is_none())
+    }
+    fn first_missed(
+        &self,
+        args: &Bound<PyTuple>,
+        kwargs: &Bound<PyDict>,
+        inputs: &mut Vec<Tensor>,
+    ) -> PyResult<Option<Missed<'_>>> {
+        let py = args.py();
+        if self.modes != Modes::now() {
+            return Ok(Some(Missed::Modes));
+        }
+        let (a, k) = (&self.arguments.args, &self.arguments.kwargs);
+        if !a.holds(args.as_any(), inputs)? || !k.holds(kwargs.as_any(), inputs)? {
+            return Ok(Some(Missed::Arguments));
+        }
+        if let Some(i) = inputs.iter().zip(&self.looks).position(|(t, look)| !look.is(t)) {
+            return Ok(Some(Missed::Input(i)));
+        }
+        if self.pattern(inputs) != self.aliases {
+            return Ok(Some(Missed::Aliases));
+        }
+        for o in &self.outside {
+            let is = o.look.is(&o.tensor) && o.tensor.storage().id() == o.memory;
+            let grad = || o.grad.as_ref().is_none_or(|look| o.tensor.grad().is_some_and(|g| look.is(&g)));
+            if !is || !grad() {
+                return Ok(Some(Missed::Outside(&o.tensor)));
+            }
+        }
+        for (place, check) in &self.reach.0 {
+            if !check.holds(py)? {
+                return Ok(Some(Missed::Reach(place)));
+            }
+        }
+        Ok(None)
+    }
+    pub fn missed(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) -> PyResult<Option<String>> {
+        let missed = self.first_missed(args, kwargs, &mut Vec::new())?;
+        Ok(missed.map(|m| match m {
+            Missed::Modes => format!("the modes of the thread were {:?}, are {:?}", self.modes, Modes::now()),
+            Missed::Arguments => "the arguments have another form, or a value among them differs".into(),
+            Missed::Input(i) => {
+                let l = &self.looks[i];
+                format!(
+                    "tensor {i} of the arguments was {}{:?}, or differs in its strides, flags or gradient",
+                    l.dtype.short(),
+                    l.layout.shape.as_slice()
+                )
+            }
+            Missed::Aliases => "other tensors among the arguments share memory".into(),
+            Missed::Outside(t) => format!("a tensor from outside has changed: {t:?}"),
+            Missed::Reach(place) => format!("{place} has changed"),
+        }))
+    }
+    pub fn describe(&self, py: Python) -> Vec<String> {
+        let mut lines = vec![format!("modes: {:?}", self.modes)];
+        for (i, l) in self.looks.iter().enumerate() {
+            let (shape, strides) = (l.layout.shape.as_slice(), l.layout.strides.as_slice());
+            lines.push(format!(
+                "argument tensor {i}: {}{shape:?} strides {strides:?} on {}",
+                l.dtype.short(),
+                l.device
+            ));
+        }
+        lines.push(format!("{} tensors from outside keep their form", self.outside.len()));
+        for (place, check) in &self.reach.0 {
+            match check {
+                Check::Dict { entries, .. } => {
+                    for (key, expect) in entries.iter().filter(|(_, e)| matches!(e, Expect::Equal(_))) {
+                        lines.push(format!("{place}[{}] {}", key.bind(py), expect.text(py)));
+                    }
+                    lines.push(format!("{place}: {} entries", entries.len()));
+                }
+                Check::List { items, .. } => lines.push(format!("{place}: a list of {}", items.len())),
+                Check::Attribute { name, expect, .. } => {
+                    lines.push(format!("{place}.{} {}", name.bind(py), expect.text(py)));
+                }
+                Check::Class { .. } => lines.push(format!("{place}: the class is unchanged")),
+            }
+        }
+        lines
+    }
+    pub fn visit(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
+        self.arguments.args.visit(visit)?;
+        self.arguments.kwargs.visit(visit)?;
+        self.reach.0.iter().try_for_each(|(_, check)| check.visit(visit))
+    }
+}
+
+enum Missed<'a> {
+    Modes,
+    Arguments,
+    Input(usize),
+    Aliases,
+    Outside(&'a Tensor),
+    Reach(&'a str),
+}
