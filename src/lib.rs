@@ -16,6 +16,7 @@ pub mod op;
 pub mod autograd;
 pub mod dispatch;
 pub mod ops;
+pub mod transform;
 #[cfg(feature = "python")]
 mod python;
 
