@@ -16,9 +16,7 @@ def seeded():
 def loop(f, *args, dims=None):
     dims = dims or (0,) * len(args)
     size = next(a.size(d) for a, d in zip(args, dims, strict=True) if d is not None)
-    rows = [
-        f(*(a if d is None else a.select(d, b) for a, d in zip(args, dims, strict=True))) for b in range(size)
-    ]
+    rows = [f(*(a if d is None else a.select(d, b) for a, d in zip(args, dims, strict=True))) for b in range(size)]
     return torch.stack(rows)
 
 
@@ -30,7 +28,10 @@ class TestResults:
     def test_dimensions(self):
         x, y = torch.randn(2, 3, 4), torch.randn(4, 3)
         f = lambda a, b: a.sin() + b.cos()  # noqa: E731
-        assert_close(vmap(f, in_dims=(1, 1))(x.transpose(0, 2)[:, :, :1], y), loop(f, x.transpose(0, 2)[:, :, :1], y, dims=(1, 1)))
+        assert_close(
+            vmap(f, in_dims=(1, 1))(x.transpose(0, 2)[:, :, :1], y),
+            loop(f, x.transpose(0, 2)[:, :, :1], y, dims=(1, 1)),
+        )
         assert_close(vmap(f, in_dims=(1, None))(x, y[:, 0]), loop(f, x, y[:, 0], dims=(1, None)))
         assert_close(vmap(lambda a: a * 2, in_dims=-1, out_dims=1)(x), (x * 2).permute(0, 2, 1))
 
@@ -250,7 +251,9 @@ class TestTransforms:
         got = vmap(grad(f), (None, 0))(weight, x)
         assert_close(got, torch.stack([grad(f)(weight, a) for a in x]), rtol=1e-4, atol=1e-4)
         weights = torch.randn(5, 4, 2, 3, 3)
-        assert_close(vmap(f)(weights, x), torch.stack([f(w, a) for w, a in zip(weights, x, strict=True)]), rtol=1e-4, atol=1e-4)
+        assert_close(
+            vmap(f)(weights, x), torch.stack([f(w, a) for w, a in zip(weights, x, strict=True)]), rtol=1e-4, atol=1e-4
+        )
 
     def test_grad_of_vmap_and_vmap_of_vjp(self):
         x = torch.randn(4, 3)
@@ -286,9 +289,7 @@ def test_vectorized_jacobians():
         assert_close(got, want)
     g = lambda a: (a.exp() * a.flip(0)).sum()  # noqa: E731
     x = torch.randn(4)
-    assert_close(
-        torch.autograd.functional.hessian(g, x, vectorize=True), torch.autograd.functional.hessian(g, x)
-    )
+    assert_close(torch.autograd.functional.hessian(g, x, vectorize=True), torch.autograd.functional.hessian(g, x))
 
 
 def test_nothing_is_left_behind():
@@ -302,3 +303,70 @@ def test_nothing_is_left_behind():
     with pytest.raises(ZeroDivisionError):
         vmap(lambda a: 1 / 0)(x)
     assert torch._C._vmap_depth() == 0
+
+
+class Square(torch.autograd.Function):
+    """With a rule derived from forward and backward."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, y):
+        return x * x + y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g, g
+
+
+class Own(torch.autograd.Function):
+    """With a rule of its own."""
+
+    @staticmethod
+    def forward(x):
+        return x.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        assert info.batch_size == x.size(in_dims[0])
+        return Own.apply(x), in_dims[0]
+
+
+class TestCustomFunctions:
+    def test_derived_rule(self):
+        x, y = torch.randn(4, 3, requires_grad=True), torch.randn(3, requires_grad=True)
+        out = vmap(Square.apply, in_dims=(0, None))(x, y)
+        assert_close(out, x * x + y)
+        got = torch.autograd.grad(out.sum(), (x, y))
+        assert_close(got, (2 * x, torch.full((3,), 4.0)))
+        f = lambda a: Square.apply(a, y.detach()).sum()  # noqa: E731
+        assert_close(vmap(grad(f))(x.detach()), 2 * x)
+
+    def test_own_rule(self):
+        x = torch.randn(4, 3, requires_grad=True)
+        out = vmap(Own.apply, in_dims=1, out_dims=1)(x)
+        assert_close(out, x.exp())
+        assert_close(torch.autograd.grad(out.sum(), x)[0], x.exp())
+
+    def test_no_rule(self):
+        class Plain(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+        with pytest.raises(RuntimeError, match="it does not have vmap support"):
+            vmap(Plain.apply)(torch.ones(3))
+        assert_close(Plain.apply(torch.ones(3)), torch.full((3,), 2.0))

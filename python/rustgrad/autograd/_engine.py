@@ -130,11 +130,6 @@ def backward(
                 "Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if _C._vmap_depth():
-        raise RuntimeError(
-            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
-            "functorch.vjp instead or call backward() outside of functorch transforms."
-        )
     _check_inputs_mapping(inputs, "backward")
     if inputs is None:
         chosen = ()

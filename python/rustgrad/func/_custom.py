@@ -121,7 +121,9 @@ def _derived(cls, args, dims, size):
 
             rows = iter(vmap(backward_one)(*saved, *grads))
             result = [next(rows) if present else None for present in defined]
-            return tuple(r if r is None or d is not None else r.sum(0) for r, d in zip(result, tensor_dims, strict=True))
+            return tuple(
+                r if r is None or d is not None else r.sum(0) for r, d in zip(result, tensor_dims, strict=True)
+            )
 
     Derived.__name__ = cls.__name__
     return Derived

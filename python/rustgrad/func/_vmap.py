@@ -56,9 +56,7 @@ def vmap(
         vmap(grad(loss), in_dims=(None, 0, 0))(params, x, target)   # gradients of each sample
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -118,9 +116,7 @@ def _dimension(what, arg, dim):
     if dim is None:
         return None
     if not isinstance(dim, int):
-        raise ValueError(
-            f"{what}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
-        )
+        raise ValueError(f"{what}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
     if not isinstance(arg, Tensor):
         raise ValueError(
             f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor "
