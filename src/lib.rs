@@ -17,6 +17,7 @@ pub mod autograd;
 pub mod dispatch;
 pub mod ops;
 pub mod compile;
+pub mod transform;
 #[cfg(feature = "python")]
 mod python;
 

@@ -22,7 +22,7 @@ const MODULES: [&[&str]; 16] = [
     &["autograd"],
     &["dispatch"],
     &["ops"],
-    &["compile"],
+    &["compile", "transform"],
     &["python"],
     &["lib"],
 ];

@@ -7,7 +7,7 @@ properties that do not hold yet are strict xfails with reasons in `support/known
 
 import pytest
 from conftest import need
-from support import captures, extremes, known, layouts, nodes, numeric, properties, target
+from support import batches, captures, extremes, known, layouts, nodes, numeric, properties, target
 from support.optable import ops
 
 # property -> (function, devices, which ops it applies to)
@@ -36,6 +36,7 @@ PROPERTIES = {
     "shaders": (captures.shaders, "cpu", lambda op: op.kind == "composite"),
     "meta": (captures.meta, "cpu", lambda op: True),
     "replay": (captures.replay, "both", lambda op: True),
+    "vmap": (batches.vmap, "cpu", lambda op: True),
     "in-place": (properties.in_place, "both", lambda op: op.inplace and not op.only_inplace),
     "out": (properties.out, "both", lambda op: op.out),
     "method": (properties.method, "cpu", lambda op: op.method and "." not in op.public),

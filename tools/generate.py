@@ -25,7 +25,7 @@ KINDS = ("elementwise", "kernel", "view", "opaque", "reads host")
 def ops_page(table: list[dict]) -> str:
     """The table of operators: public ops, then the helper ops they use."""
     public, steps = ([r for r in table if r["hidden"] is hidden] for hidden in (False, True))
-    kinds = Counter(r["kind"] for r in table)
+    kinds, batches = (Counter(r[key] for r in table) for key in ("kind", "batch"))
     lines = [
         "# Operators", "",
         "Generated from the op table by `make docs`; do not edit. One row is one declaration in `src/ops/`.", "",
@@ -33,7 +33,9 @@ def ops_page(table: list[dict]) -> str:
         f"- {sum(r['differentiable'] for r in table)} differentiable, to any order",
         f"- {sum(r['gpu'] for r in table)} run on the GPU device",
         f"- {len(table) - kinds['composite']} primitives ({', '.join(f'{kinds[k]} {k}' for k in KINDS)}); the other"
-        f" {kinds['composite']} decompose into them, {sum(bool(r['fused']) for r in table)} of those with a fused kernel", "",
+        f" {kinds['composite']} decompose into them, {sum(bool(r['fused']) for r in table)} of those with a fused kernel",
+        f"- `vmap` runs {batches['rule']} by a rule for the whole batch, {batches['steps']} by their steps, and"
+        f" {batches['loop']} example by example", "",
         *rows(public), "",
         "## Steps", "",
         "Not functions of the package: what the operators above are composed of, and their gradients. Their names may change.", "",

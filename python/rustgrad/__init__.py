@@ -81,6 +81,7 @@ _SUBMODULES = (
     "xpu",
 )
 _LAZY = {
+    "vmap": "func",
     "GradScaler": "amp",
     "autocast": "amp",
     **dict.fromkeys(

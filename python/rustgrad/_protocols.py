@@ -98,7 +98,7 @@ class Methods:
         if n != 1:
             what = "no values" if n == 0 else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
-        return bool(_C._item(self))
+        return bool(_C._item(self, True))
 
     def __int__(self):
         return int(_number(self, "int64_t"))

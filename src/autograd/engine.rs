@@ -337,6 +337,27 @@ fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
     out
 }
 
+/// Whether the graph behind `roots` leads to a leaf that is none of `inputs`, on a path around them.
+pub fn reaches_others(roots: &[Edge], inputs: &[Edge]) -> bool {
+    let place = |e: &Edge| (e.key(), e.output() as i32);
+    let stops: HashSet<(usize, i32), PointerHasher> = inputs.iter().map(place).collect();
+    let mut seen = NodeSet::default();
+    let mut open: Vec<Edge> = roots.to_vec();
+    while let Some(edge) = open.pop() {
+        if stops.contains(&place(&edge)) {
+            continue;
+        }
+        let Some(node) = edge.node().map(Node::of) else { return true };
+        if let Work::Accumulate(_) = node.work {
+            return true;
+        }
+        if seen.insert(Arc::as_ptr(&node) as usize) {
+            open.extend(node.edges.iter().flatten().cloned());
+        }
+    }
+    false
+}
+
 /// Makes a gradient fit what `edge` leads to: sums broadcast dimensions, takes the real part, casts. `maker`: the node that
 /// returned it; none where the caller gave it.
 fn fit(grad: Tensor, edge: &Edge, maker: Option<&Node>, index: usize) -> Result<Tensor> {

@@ -3,6 +3,7 @@
 //! The literal is the complete declaration of an op; the Python function, the method, the in-place form, `out=`, the
 //! stub, the docs row and the tests are derived from it. Adding an op edits no `match`.
 
+pub mod batch;
 pub mod body;
 mod choice;
 mod dims;
@@ -15,6 +16,7 @@ pub mod term;
 pub mod tracer;
 pub mod value;
 
+pub use self::batch::{BatchedCall, Batching};
 pub use self::body::{
     Body, Call, Decompose, Kernel, Opaque, Promote, Rule, Spec, Specs, decompose, decompose_or, elementwise,
     elementwise_by, factory, kernel, kernel_into, kernel_into_clone, kernel_onto, opaque, reads_host,
@@ -113,6 +115,8 @@ pub struct Op {
     pub promote: Promote,
     pub body: Body,
     pub vjp: Vjp,
+    /// How a call on every example of a batch runs: see `batch`.
+    pub batch: Batching,
     /// Signatures with the parameters in another order, which PyTorch still takes with a warning.
     pub deprecated: &'static [Signature],
     /// By default as the body's kind has it: see `dispatch::overlap`.
@@ -160,6 +164,7 @@ pub const OP: Op = Op {
     promote: Promote::Arith,
     body: Body::Unset,
     vjp: Vjp::Unset,
+    batch: Batching::ByBody,
     constant: &[],
     copies: None,
     unknown_choice,

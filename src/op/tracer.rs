@@ -48,10 +48,27 @@ pub enum Change {
     Written,
 }
 
+/// What the host reads the values of a tensor for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// A number: `item()`, `float(t)`, `tolist()`, an array.
+    Values,
+    /// A branch: `if t:`.
+    Truth,
+}
+
 /// Sees what the thread does that it is installed in. Every method but the first two does nothing by default.
 pub trait Tracer {
     fn enter(&self, call: &Traced);
     fn exit(&self, call: &Traced, result: Result<&[Tensor], &Error>);
+    /// Refuses the call that has just begun or ended: it raises this.
+    fn refusal(&self) -> Option<Error> {
+        None
+    }
+    /// The host is about to read the values of a tensor outside a call.
+    fn reads(&self, _t: &Tensor, _how: Read) -> Result<(), Error> {
+        Ok(())
+    }
     /// A pass of the autograd engine; the calls of its formulas come before its end, and passes nest.
     fn backward_begins(&self) {}
     fn backward_ends(&self) {}
@@ -154,6 +171,10 @@ pub fn call<R>(
     let tracer = current();
     if let Some(t) = &tracer {
         t.enter(call);
+        if let Some(e) = t.refusal() {
+            t.exit(call, Err(&e));
+            return Err(e);
+        }
     }
     let result = run();
     let shown = result.as_ref().map(outputs);
@@ -162,8 +183,20 @@ pub fn call<R>(
     }
     if let Some(t) = &tracer {
         t.exit(call, shown);
+        if let Some(e) = t.refusal() {
+            return Err(e);
+        }
     }
     result
+}
+
+/// Asks the tracer of this thread, if there is one, whether the host may read the values of a tensor.
+#[inline]
+pub fn may_read(t: &Tensor, how: Read) -> Result<(), Error> {
+    if !enabled() {
+        return Ok(());
+    }
+    current().map_or(Ok(()), |tracer| tracer.reads(t, how))
 }
 
 /// Reports to the tracer of this thread, if there is one.

@@ -65,6 +65,12 @@ pub fn _run_backward<'py>(
     allow_unused: bool,
     accumulate: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if accumulate && crate::transform::depth() > 0 {
+        return Err(PyRuntimeError::new_err(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or \
+             functorch.vjp instead or call backward() outside of functorch transforms.",
+        ));
+    }
     let mut roots = Vec::new();
     for (i, (out, grad)) in outputs.iter().zip(grads).enumerate() {
         let edge = edge_like(out)?;

@@ -4,6 +4,7 @@ use super::object::{Handle, borrow};
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
+use crate::op::tracer::{self, Read};
 use crate::tensor::Tensor;
 use crate::tensor::print;
 use crate::with_dtype;
@@ -18,6 +19,7 @@ pub fn item(t: &Tensor) -> Result<Scalar> {
     if n != 1 {
         return Err(Error::runtime(format!("a Tensor with {n} elements cannot be converted to Scalar")));
     }
+    tracer::may_read(t, Read::Values)?;
     if t.device() == Device::Cpu { t.element(t.layout().offset) } else { t.dense_copy(t.dtype())?.element(0) }
 }
 
@@ -37,16 +39,21 @@ pub fn scalar_object<'py>(py: Python<'py>, s: Scalar) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// The value of a one-element tensor as a Python number.
+/// The value of a one-element tensor as a Python number; `truth`: for a branch.
 #[pyfunction]
-pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (t, truth=false))]
+pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>, truth: bool) -> PyResult<Bound<'py, PyAny>> {
     let t = borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("item(): expected a Tensor"))?;
+    if truth {
+        tracer::may_read(t, Read::Truth)?;
+    }
     scalar_object(py, item(t)?)
 }
 
 /// The elements as nested lists (a number for 0-d).
 #[pyfunction]
 pub fn _tolist<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
+    tracer::may_read(&t.0, Read::Values)?;
     // A separate handle: creating lists may run the garbage collector, which may run arbitrary code.
     let host = t.0.detach().dense_copy(t.0.dtype())?;
     if host.ndim() == 0 {
@@ -110,6 +117,7 @@ fn text(t: &Tensor, prefix: &str) -> Result<String> {
 #[pyfunction]
 pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyDict>> {
     let t = t.0;
+    tracer::may_read(&t, Read::Values)?;
     if t.device() != Device::Cpu {
         return Err(PyTypeError::new_err(format!(
             "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",

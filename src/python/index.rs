@@ -9,6 +9,7 @@ use super::overrides;
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::op::Op;
+use crate::op::tracer::{Read, may_read};
 use crate::ops::indexing::{index_select, mask};
 use crate::ops::movement::copy;
 use crate::ops::view::reshape;
@@ -75,9 +76,13 @@ fn is_sequence(o: &Bound<PyAny>) -> bool {
 
 fn part(o: &Bound<PyAny>) -> PyResult<Part> {
     if let Some(t) = borrow(o.as_ptr()) {
+        // A number that differs between the examples of a batch stays a tensor.
+        let number = |t: &Tensor| may_read(t, Read::Values).is_ok();
         return Ok(match (t.ndim(), t.dtype()) {
             (0, DType::Bool | DType::U8) => Part::Bool(super::export::item(t)?.to_bool()),
-            (0, DType::I8 | DType::I16 | DType::I32 | DType::I64) => Part::Int(super::export::item(t)?.to_i64()),
+            (0, DType::I8 | DType::I16 | DType::I32 | DType::I64) if number(t) => {
+                Part::Int(super::export::item(t)?.to_i64())
+            }
             _ => Part::Tensor(t.clone()),
         });
     }

@@ -38,6 +38,7 @@ mod saved;
 mod shared;
 mod swap;
 mod table;
+mod transform;
 
 use pyo3::prelude::*;
 
@@ -79,6 +80,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     functions(m)?;
     autocast::add(m)?;
     mode::add(m)?;
+    transform::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;

@@ -6,7 +6,7 @@ use super::op_callable;
 use super::op_callable::Home;
 use crate::device::{Device, Name};
 use crate::dispatch;
-use crate::op::{Body, Decompose, Forms, Op, Param, Returns, Vjp};
+use crate::op::{Batching, Body, Decompose, Forms, Op, Param, Returns, Vjp};
 use crate::ops;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -72,6 +72,15 @@ fn kind(op: &Op) -> &'static str {
     }
 }
 
+/// How `vmap` runs a call: by a rule, by the op's steps, or example by example.
+fn batch(op: &Op) -> &'static str {
+    match (op.batch_rule(), &op.body) {
+        (Batching::Loop, Body::Decompose(_)) => "steps",
+        (Batching::Loop, _) => "loop",
+        _ => "rule",
+    }
+}
+
 /// One dict per op, from which tests, stubs and docs are derived.
 #[pyfunction]
 pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
@@ -101,6 +110,7 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
                 _ => None,
             },
         )?;
+        d.set_item("batch", batch(op))?;
         d.set_item("node", op.node_name())?;
         d.set_item("gpu", op.runs_on_gpu())?;
         let fused = if let Body::Decompose(Decompose { fused, .. }) = op.body { fused } else { None };

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping
 
 from .. import _C
-from .._base import Tensor, ones, ones_like, stack, zeros_like
+from .._base import Tensor, ones, ones_like, zeros_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,9 +222,15 @@ def _batched(outputs, grads, retain_graph, create_graph, inputs, allow_unused):
             "grad: vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
             f"{[size, *others]} for the mapped dimension"
         )
-    rows = []
-    for b in range(size):
-        row = tuple(None if g is None else g[b] for g in grads)
-        keep = retain_graph or b < size - 1
-        rows.append(_C._run_backward(outputs, row, keep, create_graph, inputs, allow_unused, False))
-    return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
+    defined = []
+
+    def one_row(row):
+        row = iter(row)
+        grads_of_row = tuple(None if g is None else next(row) for g in grads)
+        result = _C._run_backward(outputs, grads_of_row, retain_graph, create_graph, inputs, allow_unused, False)
+        defined.extend(r is not None for r in result)
+        return [r for r in result if r is not None]
+
+    found = iter(_C._vmap(one_row, given, [0] * len(given), size, "same"))
+    rows = ((next(found) if is_defined else None) for is_defined in defined)
+    return tuple(r if r is None else r[0] if r[1] else r[0].expand(size, *r[0].shape) for r in rows)

@@ -234,12 +234,34 @@ class Function(metaclass=_FunctionMeta):
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """The function on a batch: returns (output, out_dims).
+
+        Args:
+            info: `batch_size` and `randomness`.
+            in_dims (tuple): for each argument the dimension of the batch, or None.
+            args: the arguments of `forward`, of which some have the batch.
+        """
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method or set "
+            "generate_vmap_rule=True."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs the function on tensors and other values and records it; returns what `forward` returns."""
         separate = cls.setup_context is not Function.setup_context
         if separate:
             args, kwargs = _bind_arguments(cls.forward, args, kwargs), {}
+        if _C._vmap_depth() and _C._vmap_is_batched([a for a in args if isinstance(a, Tensor)]):
+            from ..func import _custom
+
+            return _custom.apply(cls, args, lambda: cls._apply(args, kwargs, separate))
+        return cls._apply(args, kwargs, separate)
+
+    @classmethod
+    def _apply(cls, args, kwargs, separate):
         ctx = cls._context_class()
         is_tensor = tuple(isinstance(a, Tensor) for a in args)
         ctx._is_tensor = is_tensor

@@ -6,7 +6,7 @@ linear in its gradient, so differentiating it with respect to that gradient tran
 
 from __future__ import annotations
 
-from .._base import Tensor, is_grad_enabled, stack, zeros, zeros_like
+from .._base import Tensor, eye, is_grad_enabled, stack, zeros, zeros_like
 from ._engine import grad as autograd_grad
 from .grad_mode import enable_grad, set_grad_enabled
 
@@ -210,6 +210,22 @@ def _jacobian_rows(output, inputs, create_graph, strict, i):
     )
 
 
+def _jacobian_at_once(output, inputs, create_graph):
+    """The same by one backward pass over a batch of rows."""
+    n = output.numel()
+    shapes = [(*output.shape, *x.shape) for x in inputs]
+    if not output.requires_grad or n == 0:
+        return tuple(zeros(shape, dtype=x.dtype, device=x.device) for shape, x in zip(shapes, inputs, strict=True))
+    basis = eye(n, dtype=output.dtype, device=output.device).view(n, *output.shape)
+    grads = autograd_grad(
+        output, inputs, basis, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=True
+    )
+    return tuple(
+        zeros(shape, dtype=x.dtype, device=x.device) if g is None else g.reshape(shape)
+        for g, shape, x in zip(grads, shapes, inputs, strict=True)
+    )
+
+
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -225,8 +241,8 @@ def jacobian(
     Args:
         create_graph (bool): the Jacobian can be differentiated.
         strict (bool): an output that does not depend on an input is an error instead of zero.
-        vectorize (bool), strategy (str): rows are computed one by one, in reverse, for any value; as in PyTorch
-            "forward-mode" needs `vectorize`.
+        vectorize (bool): all rows at once, by one backward pass over a batch of them.
+        strategy (str): rows are computed in reverse for any value; as in PyTorch "forward-mode" needs `vectorize`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -247,7 +263,13 @@ def jacobian(
         inputs = _fresh(inputs, create_graph, need_graph=True)
         is_outputs_tuple, outputs = _call(func, inputs, "jacobian", strict)
         result = tuple(
-            _finish(_jacobian_rows(o, inputs, create_graph, strict, i), create_graph, is_inputs_tuple)
+            _finish(
+                _jacobian_at_once(o, inputs, create_graph)
+                if vectorize
+                else _jacobian_rows(o, inputs, create_graph, strict, i),
+                create_graph,
+                is_inputs_tuple,
+            )
             for i, o in enumerate(outputs)
         )
     return result if is_outputs_tuple else result[0]
@@ -283,7 +305,7 @@ def hessian(
     scalar = _single_output(func, "hessian", strict)
 
     def gradient(*args):
-        jac = jacobian(lambda *a: scalar(*a).squeeze(), args, create_graph=True)
+        jac = jacobian(lambda *a: scalar(*a).squeeze(), args, create_graph=True, vectorize=vectorize)
         _check_dependent(jac, "jacobian", strict)
         return jac
 

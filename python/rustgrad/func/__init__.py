@@ -1,4 +1,4 @@
-"""`rustgrad.func`: modules called with given parameters, and the parameters of several modules stacked."""
+"""`rustgrad.func`: transforms of functions (`vmap`, `grad`, `vjp`, `jacrev`), modules called with given parameters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from .._absent import getattr_of
 from .._base import Tensor, stack
 from ..nn.utils.stateless import _functional_call
+from ._grad import debug_unwrap, functionalize, grad, grad_and_value, jacrev, vjp
+from ._vmap import vmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +17,17 @@ if TYPE_CHECKING:
 
     from ..nn import Module
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = [
+    "debug_unwrap",
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "jacrev",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
 
 
 def functional_call(

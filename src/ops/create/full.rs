@@ -5,6 +5,7 @@ use crate::dtype::{DType, Scalar, default_dtype};
 use crate::error::Result;
 use crate::layout::{Dims, Layout, to_shape};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -44,6 +45,7 @@ pub static ZEROS: Op = Op {
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
     reference: "np.zeros(x0)",
     out_dtype: Some(OutDType::Every),
+    batch: Batching::Rule(batch_views::sized),
     ..OP
 };
 
@@ -57,6 +59,7 @@ pub static ONES: Op = Op {
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
     reference: "np.ones(x0)",
     out_dtype: Some(OutDType::Every),
+    batch: Batching::Rule(batch_views::sized),
     ..OP
 };
 
@@ -81,6 +84,7 @@ pub static FULL: Op = Op {
     ],
     reference: "np.full(x0, x1)",
     out_dtype: Some(OutDType::Every),
+    batch: Batching::Rule(batch_views::sized),
     ..OP
 };
 

@@ -5,6 +5,7 @@ use crate::dtype::{DType, Scalar, default_dtype};
 use crate::error::{Error, Result};
 use crate::layout::{Format, Layout, to_shape};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,6 +75,7 @@ pub static EMPTY: Op = Op {
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
     reference: "np.empty(x0)",
     out_dtype: Some(OutDType::Every),
+    batch: Batching::Rule(batch_views::sized),
     ..OP
 };
 
@@ -177,6 +179,7 @@ pub static EMPTY_LIKE: Op = Op {
     body: factory(|c| like(c, 1), left),
     samples: &["f32[0,3]"],
     reference: "np.empty_like(x0)",
+    batch: Batching::Leading,
     ..LIKE
 };
 pub static ZEROS_LIKE: Op = Op {
@@ -187,6 +190,7 @@ pub static ZEROS_LIKE: Op = Op {
     body: factory(|c| like(c, 1), |_, out| fill_with(&out[0], Scalar::Int(0))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=int64"],
     reference: "np.zeros_like(x0, dtype=dtype)",
+    batch: Batching::Leading,
     ..LIKE
 };
 pub static ONES_LIKE: Op = Op {
@@ -197,6 +201,7 @@ pub static ONES_LIKE: Op = Op {
     body: factory(|c| like(c, 1), |_, out| fill_with(&out[0], Scalar::Int(1))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=bool"],
     reference: "np.ones_like(x0, dtype=dtype)",
+    batch: Batching::Leading,
     ..LIKE
 };
 pub static FULL_LIKE: Op = Op {
@@ -211,6 +216,7 @@ pub static FULL_LIKE: Op = Op {
         ("i8[2], 128", "RuntimeError", "value cannot be converted to type int8_t without overflow"),
     ],
     reference: "np.full_like(x0, fill_value, dtype=dtype)",
+    batch: Batching::Leading,
     ..LIKE
 };
 
@@ -235,6 +241,7 @@ pub static NEW_EMPTY: Op = Op {
     body: factory(|c| new(c, 2), left),
     samples: &["f32[2], (0, 3)"],
     reference: "np.empty(size, x0.dtype)",
+    batch: Batching::Rule(batch_views::sized),
     ..NEW
 };
 pub static NEW_ZEROS: Op = Op {
@@ -245,6 +252,7 @@ pub static NEW_ZEROS: Op = Op {
     body: factory(|c| new(c, 2), |_, out| fill_with(&out[0], Scalar::Int(0))),
     samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
     reference: "np.zeros(size, x0.dtype)",
+    batch: Batching::Rule(batch_views::sized),
     ..NEW
 };
 pub static NEW_ONES: Op = Op {
@@ -255,6 +263,7 @@ pub static NEW_ONES: Op = Op {
     body: factory(|c| new(c, 2), |_, out| fill_with(&out[0], Scalar::Int(1))),
     samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
     reference: "np.ones(size, x0.dtype)",
+    batch: Batching::Rule(batch_views::sized),
     ..NEW
 };
 pub static NEW_FULL: Op = Op {
@@ -266,6 +275,7 @@ pub static NEW_FULL: Op = Op {
     samples: &["f32[2], (2, 3), 1.5", "i64[2], (2,), 7"],
     errors: &[("f32[2], (-1,), 0", "RuntimeError", "negative dimension")],
     reference: "np.full(size, fill_value, x0.dtype)",
+    batch: Batching::Rule(batch_views::sized),
     ..NEW
 };
 
@@ -305,5 +315,6 @@ pub static ZERO_: Op = Op {
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.zeros_like(x0)",
     sharing: Some(Sharing::Uniform),
+    batch: Batching::Leading,
     ..OP
 };

@@ -247,6 +247,7 @@ pub static FREXP: Op = Op {
     ],
     errors: &[("i64[2]", "RuntimeError", "only supports floating-point dtypes")],
     reference: "np.frexp(x0)",
+    batch: Batching::Leading,
     ..OP
 };
 pub static MANTISSA: Op = Op {

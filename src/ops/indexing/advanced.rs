@@ -13,6 +13,7 @@ use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{Dims, Layout, broadcast, result_strides};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::ops::view::reshape::EXPAND;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -214,6 +215,7 @@ pub static INDEX_KERNEL: Op = Op {
     keeps: Some("indices self_sym_sizes"),
     samples: &["f32[3,4], [i64[2](= 2, 0)]", "f32[3,4], [None, i64[2](= 2, 0)]"],
     errors: &[("f32[3], [i64[1](= 5)]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3")],
+    batch: Batching::Rule(batch_views::index),
     ..OP
 };
 
@@ -327,6 +329,7 @@ pub static INDEX_PUT: Op = Op {
         ),
         once: |_| Ok(None),
     }),
+    batch: Batching::Rule(batch_views::index_put),
     ..OP
 };
 

@@ -10,6 +10,7 @@ use crate::gpu;
 use crate::layout::{Layout, to_shape};
 use crate::op::*;
 use crate::ops::reduce::norm::VECTOR_NORM;
+use crate::ops::support::batch_views;
 use crate::rt::reserve::{filled, try_list};
 use crate::tensor::Tensor;
 
@@ -91,6 +92,7 @@ pub static EMBEDDING: Op = Op {
     ],
     reference: "x0[x1]",
     keeps: Some("indices padding_idx scale_grad_by_freq sparse weight_sym_argsize_0"),
+    batch: Batching::Rule(batch_views::embedding),
     ..OP
 };
 

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::Dims;
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&INDEX_SELECT, &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, &INDEX_FILL_TENSOR, &INDEX_REDUCE];
@@ -96,6 +97,7 @@ pub static INDEX_SELECT: Op = Op {
     reference: "np.take(x0, np.atleast_1d(x2), axis=dim)",
     sharing: Some(Sharing::Nothing),
     keeps: Some("dim index self_sym_sizes"),
+    batch: Batching::Rule(batch_views::index_select),
     ..OP
 };
 
@@ -189,6 +191,7 @@ pub static INDEX_ADD: Op = Op {
         ("f32[3], 0, i64[1](= 0), f64[1]", "RuntimeError", "must have the same scalar type"),
     ],
     keeps: Some("alpha dim index"),
+    batch: Batching::ShiftWith(2),
     ..OP
 };
 
@@ -283,6 +286,7 @@ pub static INDEX_COPY: Op = Op {
         ),
     ],
     keeps: Some("dim index"),
+    batch: Batching::ShiftWith(2),
     ..OP
 };
 
@@ -338,6 +342,7 @@ pub static INDEX_FILL: Op = Op {
     ],
     expanded: MANY,
     keeps: Some("dim index"),
+    batch: Batching::ShiftWith(2),
     ..OP
 };
 

@@ -76,6 +76,7 @@ pub static CHOLESKY_EX: Op = Op {
         ("f32[2,2](zeros), check_errors=True", "LinAlgError", "linalg.cholesky_ex: The factorization could not be"),
     ],
     keeps: Some("L upper"),
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -142,6 +143,7 @@ pub static CHOLESKY_SOLVE: Op = Op {
         ("f32[3], f32[2,2]", "RuntimeError", "at least 2 dimensions"),
     ],
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -178,5 +180,6 @@ pub static CHOLESKY_INVERSE: Op = Op {
         ("f32[2,2](zeros)", "LinAlgError", "cholesky_inverse: The diagonal element 1 is zero"),
     ],
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Leading,
     ..MATRIX
 };

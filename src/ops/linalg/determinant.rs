@@ -53,6 +53,7 @@ pub static DET_STEP: Op = Op {
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().whole() * ADJUGATE.call((c.arg(0),)).mh())]),
     samples: &["f32[3,3]", "c64[2,2]"],
     errors: &[("1", "TypeError", "must be Tensor")],
+    batch: Batching::Leading,
     ..STEP
 };
 
@@ -90,6 +91,7 @@ pub static ADJUGATE: Op = Op {
     vjp: Vjp::Each(&[d(0, A0, |c| ADJUGATE_BACKWARD.call((c.g(), c.arg(0))))]),
     samples: &["f32[3,3]", "f32[2,2](zeros)", "c64[2,2]"],
     errors: &[("1", "TypeError", "must be Tensor")],
+    batch: Batching::Leading,
     ..STEP
 };
 
@@ -178,6 +180,7 @@ pub static SLOGDET_STEP: Op = Op {
     })]),
     samples: &["f32[3,3]", "c64[2,2]"],
     errors: &[("1", "TypeError", "must be Tensor")],
+    batch: Batching::Leading,
     ..STEP
 };
 

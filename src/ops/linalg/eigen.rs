@@ -87,6 +87,7 @@ pub static EIGH_STEP: Op = Op {
     samples: &["f32[3,3]", "f32[3,3], 'U'", "f32[2,2](nograd), 'L', False"],
     errors: &[("f32[2,2], 'X'", "RuntimeError", "Expected UPLO argument to be 'L' or 'U', but got X")],
     keeps: Some("eigenvalues eigenvectors"),
+    batch: Batching::Leading,
     ..STEP
 };
 
@@ -181,6 +182,7 @@ pub static EIG: Op = Op {
     ],
     reference: "shape",
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -213,6 +215,7 @@ pub static EIGVALS_STEP: Op = Op {
     vjp: Vjp::None("linalg.eig runs where a gradient is wanted"),
     samples: &["f32[3,3](nograd)"],
     errors: &[("1", "TypeError", "must be Tensor")],
+    batch: Batching::Leading,
     ..STEP
 };
 

@@ -69,6 +69,7 @@ pub static LDL_FACTOR_EX: Op = Op {
         ("f32[3]", "RuntimeError", "torch.linalg.ldl_factor_ex: The input tensor A must have at least 2 dimensions."),
         ("i64[2,2]", "NotImplementedError", "Expected a floating point or complex tensor as input. Got Long"),
     ],
+    batch: Batching::Leading,
     ..MATRIX
 };
 

@@ -65,6 +65,7 @@ pub static LU_FACTOR_EX: Op = Op {
         ("f32[2,2](zeros), check_errors=True", "RuntimeError", "torch.linalg.lu_factor_ex: U[1,1] is zero"),
     ],
     keeps: Some("LU pivots pivot"),
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -227,6 +228,7 @@ pub static LU_UNPACK: Op = Op {
         ("f32[2,2], i64[2]", "RuntimeError", "torch.int32"),
         ("f32[2,2], i32[]", "ValueError", "Expected LU_pivots to have shape [2] but got [] instead."),
     ],
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -243,6 +245,7 @@ pub static LU: Op = Op {
     constant: &[0],
     samples: &["f32[3,3]", "f32[2,2,3]", "f32[3,2]", "c64[2,2]", "f32[2,2](zeros)", "f32[0,2]"],
     errors: &[("f32[3]", "RuntimeError", "2")],
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -302,6 +305,7 @@ pub static LU_SOLVE: Op = Op {
         ("f32[2,2], i32[3], f32[2,1]", "RuntimeError", "Number of pivots per batch should be same as the dimension"),
         ("f32[2,3], i32[2], f32[2,1]", "RuntimeError", "square"),
     ],
+    batch: Batching::Leading,
     ..MATRIX
 };
 

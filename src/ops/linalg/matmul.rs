@@ -8,6 +8,7 @@ use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::broadcast;
 use crate::op::*;
+use crate::ops::support::batch_linalg;
 use crate::ops::view::reshape::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
 use crate::tensor::Tensor;
 
@@ -107,6 +108,7 @@ pub static MM: Op = Op {
     ],
     reference: "x0 @ x1",
     keeps: Some("mat2 mat2_sym_sizes self self_sym_sizes"),
+    batch: Batching::Rule(batch_linalg::matmul),
     ..OP
 };
 
@@ -149,6 +151,7 @@ pub static BMM: Op = Op {
         ("f32[2,2], f32[2,2]", "RuntimeError", "3D tensor"),
     ],
     reference: "x0 @ x1",
+    batch: Batching::Rule(batch_linalg::bmm),
     ..OP
 };
 

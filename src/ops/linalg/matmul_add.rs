@@ -8,6 +8,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
 use crate::op::*;
+use crate::ops::support::batch_linalg;
 use crate::ops::view::reshape::PERMUTE;
 use crate::rt::reserve::list;
 use crate::tensor::Tensor;
@@ -173,6 +174,7 @@ pub static ADDMM: Op = Op {
     ],
     reference: "beta * x0 + alpha * (x1 @ x2)",
     keeps: Some("alpha beta mat1 mat1_sym_sizes mat2 mat2_sym_sizes"),
+    batch: Batching::Rule(batch_linalg::product_added),
     ..OP
 };
 
@@ -218,6 +220,7 @@ pub static ADDMV: Op = Op {
     errors: &[("f32[2], f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
     expanded: ONE_AFTER_ANOTHER,
     reference: "beta * x0 + alpha * (x1 @ x2)",
+    batch: Batching::Rule(batch_linalg::product_added),
     ..OP
 };
 
@@ -265,6 +268,7 @@ pub static BADDBMM: Op = Op {
     errors: &[("f32[3,2], f32[2,3,4], f32[2,3,2]", "RuntimeError", "Expected size for first two dimensions")],
     reference: "beta * x0 + alpha * (x1 @ x2)",
     expanded: ONE_AFTER_ANOTHER,
+    batch: Batching::Rule(batch_linalg::product_added),
     ..OP
 };
 

@@ -92,6 +92,7 @@ pub static MATRIX_EXP: Op = Op {
     vjp: Vjp::Each(&[d(0, A0, exp_backward)]),
     samples: &["f32[3,3]", "f32[2,2,2]", "f32[3,3](big)", "c64[2,2]", "f32[0,0]", "f32[1,1]"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.matrix_exp: A must be batches of square matrices")],
+    batch: Batching::Leading,
     ..MATRIX
 };
 

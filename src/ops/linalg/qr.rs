@@ -79,6 +79,7 @@ pub static QR_STEP: Op = Op {
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(qr_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,2], 'reduced'", "c64[2,2], 'complete'", "f32[3,2](nograd), 'r'"],
     errors: &[("f32[2,2], 'x'", "RuntimeError", "unrecognized mode 'x'")],
+    batch: Batching::Leading,
     ..STEP
 };
 
@@ -169,6 +170,7 @@ pub static GEQRF: Op = Op {
     samples: &["f32[3,2]", "f32[2,2,3]", "c64[2,2]"],
     errors: &[("f32[2]", "RuntimeError", "must have at least 2 dimensions")],
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -235,6 +237,7 @@ pub static HOUSEHOLDER_PRODUCT: Op = Op {
         ("f32[3,2], f32[3]", "RuntimeError", "input.shape[-1] must be greater than or equal to tau.shape[-1]"),
     ],
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Leading,
     ..MATRIX
 };
 

@@ -5,6 +5,7 @@ use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
 use crate::cpu::linalg::{At, Batch, Field, Mat};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::support::batch_linalg;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -55,6 +56,7 @@ pub static INV_EX: Op = Op {
         ("f32[2,2](zeros), check_errors=True", "RuntimeError", "linalg.inv_ex: The diagonal element 1 is zero"),
     ],
     keeps: Some("inverse"),
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -133,6 +135,7 @@ pub static SOLVE_STEP: Op = Op {
     vjp: Vjp::None("`linalg.solve_ex` has the gradient"),
     samples: &["f32[3,3](nograd), f32[3,2](nograd)", "c64[2,2,2](nograd), c64[2,2,1](nograd)"],
     errors: &[("f32[2,2], 1", "TypeError", "must be Tensor")],
+    batch: Batching::Leading,
     ..STEP
 };
 
@@ -215,6 +218,7 @@ pub static SOLVE_EX: Op = Op {
         "LinAlgError",
         "torch.linalg.solve_ex: The solver failed",
     )],
+    batch: Batching::Rule(batch_linalg::solve),
     ..MATRIX
 };
 
@@ -280,6 +284,7 @@ pub static TRIANGULAR_STEP: Op = Op {
     samples: &["f32[3,3](spd), f32[3,2], True, True, False", "f32[3,3](spd), f32[2,3], False, False, True"],
     errors: &[("f32[2,2], 1, True, True, True", "TypeError", "must be Tensor")],
     keeps: Some("self=A result left upper unitriangular"),
+    batch: Batching::Leading,
     ..STEP
 };
 

@@ -40,6 +40,7 @@ pub static MATRIX_SQRTH: Op = Op {
         ("i64[2,2]", "NotImplementedError", "Expected a floating point or complex tensor as input. Got Long"),
     ],
     keeps: Some("self"),
+    batch: Batching::Leading,
     ..MATRIX
 };
 
@@ -71,5 +72,6 @@ pub static POLAR: Op = Op {
         ("f32[2,4]", "RuntimeError", "linalg.polar: input must have at least as many rows as columns, but got 2 by 4"),
         ("f32[2]", "RuntimeError", "linalg.polar: The input tensor A must have at least 2 dimensions."),
     ],
+    batch: Batching::Leading,
     ..MATRIX
 };

@@ -72,6 +72,7 @@ pub static SVD_STEP: Op = Op {
     samples: &["f32[3,2]", "f32[2,2](nograd), False, False"],
     errors: &[("1", "TypeError", "must be Tensor")],
     keeps: Some("U S S_sym_argsize_minus_1 Vh full_matrices"),
+    batch: Batching::Leading,
     ..STEP
 };
 

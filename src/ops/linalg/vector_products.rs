@@ -7,6 +7,7 @@ use crate::layout::Layout;
 use crate::op::*;
 use crate::ops::movement::copy::COPY_;
 use crate::ops::reduce::sum_prod::{SUM, SUM_DIM};
+use crate::ops::support::batch_linalg;
 use crate::ops::support::promotion::no_kernel;
 use crate::ops::view::as_strided::AS_STRIDED;
 use crate::ops::view::reshape::{PERMUTE, UNSAFE_VIEW};
@@ -62,6 +63,7 @@ pub static MV: Op = Op {
     samples: &["f32[2,3], f32[3]", "i64[2,3], i64[3]", "c64[2,2], c64[2]"],
     errors: &[("f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
     reference: "x0 @ x1",
+    batch: Batching::Rule(batch_linalg::matmul),
     ..OP
 };
 
@@ -112,6 +114,7 @@ pub static DOT: Op = Op {
         ("f32[2,2], f32[2]", "RuntimeError", "1D tensors expected"),
     ],
     reference: "np.dot(x0, x1)",
+    batch: Batching::Rule(batch_linalg::matmul),
     ..OP
 };
 
@@ -124,6 +127,7 @@ pub static VDOT: Op = Op {
     samples: &["f32[3], f32[3]", "c64[3], c64[3]"],
     errors: &[("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size")],
     reference: "np.vdot(x0, x1)",
+    batch: Batching::Rule(batch_linalg::vdot),
     ..OP
 };
 

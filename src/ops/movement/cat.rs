@@ -6,6 +6,7 @@ use crate::dtype::promote;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Format, Layout, wrap_dim};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::ops::view::reshape::{RESHAPE, SLICE};
 use crate::ops::view::shape::all_at_least;
 use crate::ops::view::split::UNBIND;
@@ -127,6 +128,7 @@ pub static CAT: Op = Op {
     reference: "np.concatenate(x0, axis=dim)",
     sharing: Some(Sharing::Nothing),
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Rule(batch_views::cat),
     ..OP
 };
 

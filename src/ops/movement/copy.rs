@@ -64,6 +64,7 @@ pub static CLONE: Op = Op {
     samples: &["f32[2,3]", "i64[4]", "b8[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "x0.copy()",
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -116,6 +117,7 @@ pub static TO_COPY: Op = Op {
     })]),
     samples: &["f32[2,3], dtype=float64", "f32[4], dtype=int64", "i64[4], dtype=float32"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -158,6 +160,7 @@ pub static COPY_: Op = Op {
     reference: "np.broadcast_to(x1, x0.shape).astype(x0.dtype)",
     sharing: Some(Sharing::Exact),
     keeps: Some(""),
+    batch: Batching::Align,
     ..OP
 };
 
@@ -192,6 +195,7 @@ pub static FILL_: Op = Op {
         ("f32[2], 1+1j", "RuntimeError", "value cannot be converted to type float without overflow"),
     ],
     keeps: Some(""),
+    batch: Batching::Leading,
     ..FILL
 };
 
@@ -214,6 +218,7 @@ pub static FILLED: Op = Op {
     samples: &["f32[2,3], 2.5", "i64[4], 3"],
     errors: &[("f32[2], 'a'", "TypeError", "fill")],
     keeps: Some(""),
+    batch: Batching::Leading,
     ..FILL
 };
 
@@ -293,6 +298,7 @@ pub static CONJUGATED_VIEW: Op = Op {
     sig: sig("_conj(Tensor self) -> Tensor"),
     doc: "The complex conjugate, which PyTorch has as a view: what `conj`, `mH` and `adjoint` record.",
     node: "ConjBackward0",
+    batch: Batching::Leading,
     ..CONJUGATED_BASE
 };
 pub static CONJUGATED: Op = Op {

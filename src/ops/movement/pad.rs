@@ -218,6 +218,7 @@ pub static CONSTANT_PAD_ND: Op = Op {
         ("f32[2], (1, 4611686018427387904)", "RuntimeError", "overflowed"),
     ],
     keeps: Some("pad"),
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -394,11 +395,13 @@ fn repadded(c: &Back, by_depth: [&'static Op; 3]) -> Term {
 pub static REFLECTION_PAD1D: Op = Op {
     sig: sig("_reflection_pad1d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[2,4], (2, 1)"],
+    batch: Batching::Fold(3, &[0]),
     ..FOLDED
 };
 pub static REFLECTION_PAD2D: Op = Op {
     sig: sig("_reflection_pad2d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[2,3,4], (2, 1, 1, 0)"],
+    batch: Batching::Fold(4, &[0]),
     ..FOLDED
 };
 pub static REFLECTION_PAD3D: Op = Op {
@@ -409,11 +412,13 @@ pub static REFLECTION_PAD3D: Op = Op {
 pub static REPLICATION_PAD1D: Op = Op {
     sig: sig("_replication_pad1d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[2,4], (5, 1)"],
+    batch: Batching::Fold(3, &[0]),
     ..FOLDED
 };
 pub static REPLICATION_PAD2D: Op = Op {
     sig: sig("_replication_pad2d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[2,3,4], (2, 1, 1, 0)"],
+    batch: Batching::Fold(4, &[0]),
     ..FOLDED
 };
 pub static REPLICATION_PAD3D: Op = Op {

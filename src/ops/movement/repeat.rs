@@ -4,6 +4,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, to_shape};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::ops::view::reshape::{EXPAND, RESHAPE};
 use crate::ops::view::shape::sizes;
 use crate::tensor::Tensor;
@@ -67,6 +68,7 @@ pub static REPEAT: Op = Op {
     ],
     reference: "np.tile(x0, repeats)",
     keeps: Some("repeats self_sym_sizes"),
+    batch: Batching::Rule(batch_views::repeat),
     ..OP
 };
 

@@ -47,6 +47,7 @@ pub static TRIL: Op = Op {
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
     reference: "np.tril(x0, diagonal)",
     expanded: SHARED_PLACES,
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -60,6 +61,7 @@ pub static TRIU: Op = Op {
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
     reference: "np.triu(x0, diagonal)",
     expanded: SHARED_PLACES,
+    batch: Batching::Leading,
     ..OP
 };
 

@@ -10,6 +10,7 @@ use crate::gpu::{self, NormGrad};
 use crate::layout::{Dims, Layout};
 use crate::op::*;
 use crate::ops::reduce::sum_prod::MEAN_DIM;
+use crate::ops::support::batch_nn;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -153,6 +154,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
     ],
     errors: &[("f32[2,3], (2,), None, None, 1e-05", "RuntimeError", "Given normalized_shape")],
     keeps: Some("input normalized_shape weight"),
+    batch: Batching::Rule(batch_nn::layer_norm),
     ..OP
 };
 

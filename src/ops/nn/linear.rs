@@ -149,6 +149,7 @@ pub static DROPOUT_MASK: Op = Op {
     samples: &["f32[2,3], 0.5"],
     errors: &[("'a', 0.5", "TypeError", "must be Tensor")],
     reference: "shape",
+    batch: Batching::Leading,
     ..OP
 };
 

@@ -58,6 +58,7 @@ pub static POISSON: Op = Op {
         ("i64[2]", "NotImplementedError", "\"poisson_cpu\" not implemented for 'Long'"),
     ],
     reference: "x0",
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -109,5 +110,6 @@ pub static BINOMIAL: Op = Op {
         ("f32[2], f32[3]", "RuntimeError", "must match the size"),
     ],
     reference: "np.where(x1 >= 1, np.maximum(x0, 0), 0) + 0 * x1",
+    batch: Batching::Leading,
     ..OP
 };

@@ -14,6 +14,7 @@ pub(crate) use crate::kinds::Draw;
 use crate::op::generator::default_generator;
 use crate::op::*;
 use crate::ops::create::like::like;
+use crate::ops::support::batch_views;
 use crate::tensor::{Meta, Tensor};
 
 pub static OPS: &[&Op] = &[
@@ -112,6 +113,7 @@ pub static RAND: Op = Op {
     doc: "Random numbers, uniform in [0, 1).",
     body: factory(|c| created(c, 0, 1, default_dtype()), |c, out| redraw(c, out, 1, UNIT)),
     samples: &["(0, 3)"],
+    batch: Batching::Rule(batch_views::sized),
     ..CREATION
 };
 
@@ -122,6 +124,7 @@ pub static RANDN: Op = Op {
     doc: "Random numbers of the normal distribution with mean 0 and variance 1.",
     body: factory(|c| created(c, 0, 1, default_dtype()), |c, out| redraw(c, out, 1, STANDARD)),
     samples: &["(0, 3)"],
+    batch: Batching::Rule(batch_views::sized),
     ..CREATION
 };
 
@@ -143,6 +146,7 @@ pub static RANDINT: Op = Op {
         ("2, (-1,)", "RuntimeError", "negative dimension"),
     ],
     reference: "np.zeros(size, 'int64')",
+    batch: Batching::Rule(batch_views::sized),
     ..CREATION
 };
 
@@ -156,6 +160,7 @@ pub static RANDINT_LOW: Op = Op {
     samples: &["3, 4, (2, 3)"],
     errors: &[("3, 3, (2,)", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.full(size, low, 'int64')",
+    batch: Batching::Rule(batch_views::sized),
     ..CREATION
 };
 
@@ -205,6 +210,7 @@ pub static RAND_LIKE: Op = Op {
     doc: "Random numbers, uniform in [0, 1), in the shape of another tensor.",
     body: factory(|c| like(c, 2), |c, out| redraw(c, out, 1, UNIT)),
     samples: &["f32[0,3]"],
+    batch: Batching::Leading,
     ..LIKE
 };
 pub static RANDN_LIKE: Op = Op {
@@ -214,6 +220,7 @@ pub static RANDN_LIKE: Op = Op {
     doc: "Normal random numbers in the shape of another tensor.",
     body: factory(|c| like(c, 2), |c, out| redraw(c, out, 1, STANDARD)),
     samples: &["f32[0,3]"],
+    batch: Batching::Leading,
     ..LIKE
 };
 pub static RANDINT_LIKE: Op = Op {
@@ -226,6 +233,7 @@ pub static RANDINT_LIKE: Op = Op {
     samples: &["f32[2,3], 1", "i64[2], 1"],
     errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.zeros_like(x0)",
+    batch: Batching::Leading,
     ..LIKE
 };
 pub static RANDINT_LIKE_LOW: Op = Op {
@@ -238,6 +246,7 @@ pub static RANDINT_LIKE_LOW: Op = Op {
     samples: &["i64[2], 3, 4"],
     errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.full_like(x0, low)",
+    batch: Batching::Leading,
     ..LIKE
 };
 
@@ -277,6 +286,7 @@ pub static UNIFORM_: Op = Op {
         ),
         ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    batch: Batching::Leading,
     ..INPLACE
 };
 
@@ -294,6 +304,7 @@ pub static NORMAL_: Op = Op {
         ("f32[2], 0, -1", "RuntimeError", "normal expects std >= 0.0"),
         ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    batch: Batching::Leading,
     ..INPLACE
 };
 
@@ -311,6 +322,7 @@ pub static EXPONENTIAL_: Op = Op {
         ("f32[2], 0", "RuntimeError", "expects lambda > 0.0"),
         ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    batch: Batching::Leading,
     ..INPLACE
 };
 
@@ -323,6 +335,7 @@ pub static RANDOM_: Op = Op {
     }),
     node: "RandomBackward2",
     errors: &[("'a'", "TypeError", "must be Tensor")],
+    batch: Batching::Leading,
     ..INPLACE
 };
 
@@ -339,6 +352,7 @@ pub static RANDOM_TO_: Op = Op {
         ("c64[2], 2", "RuntimeError", "check_random_bounds handles only integral, floating-point and boolean types"),
     ],
     reference: "np.zeros_like(x0)",
+    batch: Batching::Leading,
     ..INPLACE
 };
 
@@ -361,5 +375,6 @@ pub static RANDOM_FROM_: Op = Op {
         ("u8[2], -5, 10", "RuntimeError", "from is out of bounds for unsigned char"),
     ],
     reference: "np.full_like(x0, 3)",
+    batch: Batching::Leading,
     ..INPLACE
 };

@@ -60,6 +60,7 @@ pub static STANDARD_GAMMA: Op = Op {
     samples: &["f32[2,3](zeros, nograd)", "f64[2,0]"],
     errors: &[("i64[2]", "NotImplementedError", "not implemented for 'Long'")],
     reference: "np.full_like(x0, np.finfo(x0.dtype).tiny)",
+    batch: Batching::Leading,
     ..OP
 };
 

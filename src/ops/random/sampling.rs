@@ -9,6 +9,7 @@ use crate::gpu;
 use crate::layout::{broadcast, checked_numel};
 use crate::op::*;
 use crate::ops::elementwise::compare::LT;
+use crate::ops::support::batch_views;
 use crate::rt::reserve::{room, try_list};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -88,6 +89,7 @@ pub static BERNOULLI: Op = Op {
     reference: "x0",
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Every),
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -104,6 +106,7 @@ pub static BERNOULLI_P: Op = Op {
     samples: &["f32[2,3], 0.0", "f32[4], 1.0"],
     errors: &[("f32[2], 2.0", "RuntimeError", "expects p to be in [0, 1]")],
     reference: "np.full_like(x0, p)",
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -120,6 +123,7 @@ pub static BERNOULLI_: Op = Op {
     errors: &[("f32[2], 2.0", "RuntimeError", "expects p to be in [0, 1]")],
     reference: "np.full_like(x0, p)",
     keeps: Some(""),
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -195,6 +199,7 @@ pub static NORMAL_TENSORS: Op = Op {
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Castable),
     keeps: Some("mean_sym_sizes std_sym_sizes"),
+    batch: Batching::Align,
     ..GAUSS
 };
 pub static NORMAL_MEANS: Op = Op {
@@ -208,6 +213,7 @@ pub static NORMAL_MEANS: Op = Op {
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Castable),
     keeps: Some("mean_sym_sizes"),
+    batch: Batching::Align,
     ..GAUSS
 };
 pub static NORMAL_STDS: Op = Op {
@@ -221,6 +227,7 @@ pub static NORMAL_STDS: Op = Op {
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Castable),
     keeps: Some("std_sym_sizes"),
+    batch: Batching::Align,
     ..GAUSS
 };
 
@@ -244,6 +251,7 @@ pub static NORMAL: Op = Op {
     samples: &["2.0, 0.0, (2, 3)"],
     errors: &[("0.0, -1.0, (2,)", "RuntimeError", "normal expects std >= 0.0")],
     reference: "np.full(size, mean)",
+    batch: Batching::Rule(batch_views::sized),
     ..OP
 };
 

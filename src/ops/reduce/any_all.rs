@@ -52,6 +52,7 @@ pub static ANY: Op = Op {
     samples: &["b8[2,3]", "f32[4](zeros)", "u8[3]", "i64[0]", "c64[2]"],
     errors: &[("'a'", "TypeError", "invalid combination of arguments")],
     reference: "np.any(x0)",
+    batch: Batching::Whole(&ANY_DIM),
     ..OP
 };
 
@@ -76,6 +77,7 @@ pub static ALL: Op = Op {
     samples: &["b8[2,3]", "f32[4](ones)", "u8[3]", "i64[0]", "c64[2]"],
     errors: &[("'a'", "TypeError", "invalid combination of arguments")],
     reference: "np.all(x0)",
+    batch: Batching::Whole(&ALL_DIM),
     ..OP
 };
 

@@ -79,6 +79,7 @@ pub static MAX: Op = Op {
     ],
     reference: "np.max(x0)",
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Whole(&AMAX),
     ..OP
 };
 
@@ -96,6 +97,7 @@ pub static MIN: Op = Op {
     ],
     reference: "np.min(x0)",
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Whole(&AMIN),
     ..OP
 };
 

@@ -113,6 +113,7 @@ pub static SUM: Op = Op {
     errors: &[("'a'", "TypeError", "invalid combination of arguments")],
     reference: "np.sum(x0, dtype=dtype)",
     keeps: Some("self_sym_sizes"),
+    batch: Batching::Whole(&SUM_DIM),
     ..OP
 };
 
@@ -173,6 +174,7 @@ pub static MEAN: Op = Op {
     reference: "np.mean(x0)",
     out_dtype: Some(OutDType::Castable),
     keeps: Some("self_sym_numel self_sym_sizes"),
+    batch: Batching::Whole(&MEAN_DIM),
     ..OP
 };
 
@@ -217,6 +219,7 @@ pub static PROD: Op = Op {
     samples: &["f32[2,3]", "f32[2,2](=2,0,3,4)", "f32[2,2](=2,0,0,4)", "f32[]", "i32[4]", "b8[5]", "c64[3]", "f32[0]"],
     errors: &[("'a'", "TypeError", "invalid combination of arguments")],
     reference: "np.prod(x0)",
+    batch: Batching::Whole(&PROD_DIM),
     ..OP
 };
 

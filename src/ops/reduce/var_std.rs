@@ -157,6 +157,7 @@ pub static VAR: Op = Op {
     errors: ERRORS,
     reference: "np.var(x0, ddof=int(unbiased))",
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Whole(&VAR_DIM),
     ..OP
 };
 pub static VAR_DIM: Op = Op {
@@ -196,6 +197,7 @@ pub static STD: Op = Op {
     errors: ERRORS,
     reference: "np.std(x0, ddof=int(unbiased))",
     out_dtype: Some(OutDType::Castable),
+    batch: Batching::Whole(&STD_DIM),
     ..OP
 };
 pub static STD_DIM: Op = Op {

@@ -54,6 +54,7 @@ pub static MVLGAMMA: Op = Op {
         ("c64[2], 1", "NotImplementedError", "not implemented for 'ComplexFloat'"),
     ],
     reference: "sum(scipy.special.gammaln(x0 - i / 2) for i in range(p)) + p * (p - 1) / 4 * np.log(np.pi)",
+    batch: Batching::Leading,
     ..OP
 };
 

@@ -1,6 +1,10 @@
 //! What families share: operators on terms, promotion, helpers of gradients, reads on the host.
 
 pub mod assertion;
+pub mod batch;
+pub(crate) mod batch_linalg;
+pub(crate) mod batch_nn;
+pub(crate) mod batch_views;
 pub(crate) mod grad_helpers;
 pub(crate) mod host_read;
 pub mod promotion;

@@ -20,6 +20,7 @@ pub static TIED: Op = Op {
     samples: &["f32[2,3], f32[4]"],
     errors: &[("f32[2], 1", "TypeError", "must be Tensor")],
     reference: "x0",
+    batch: Batching::Align,
     ..OP
 };
 fn copied(c: &Call, out: &[Tensor]) -> Result<()> {

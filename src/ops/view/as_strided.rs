@@ -6,6 +6,7 @@ use crate::error::{Error, Result, Show};
 use crate::layout::{Dims, Layout};
 use crate::op::*;
 use crate::ops::movement::copy::{CLONE, COPY_};
+use crate::ops::support::batch_views;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&AS_STRIDED, &AS_STRIDED_VIEW, &AS_STRIDED_, &AS_STRIDED_SCATTER];
@@ -67,6 +68,7 @@ pub static AS_STRIDED_VIEW: Op = Op {
     samples: &["f32[6], (2, 2), (2, 1), 1"],
     errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds")],
     keeps: Some("size storage_offset stride"),
+    batch: Batching::Rule(batch_views::as_strided),
     ..OP
 };
 

@@ -12,6 +12,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Layout, wrap_dim};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[
@@ -82,6 +83,7 @@ const COPY: Op = Op {
     forms: FO,
     body: kernel(specs, copied, Some(copied)),
     vjp: Vjp::Each(&[d(0, 0, of_view)]),
+    batch: Batching::Rule(batch_views::copied),
     out_dtype: Some(OutDType::Same),
     errors: &[("'a'", "TypeError", "must be Tensor")],
     ..OP
@@ -305,6 +307,7 @@ pub static DETACH_COPY: Op = Op {
     vjp: Vjp::None("cuts the graph"),
     samples: &["f32[2,3]"],
     reference: "x0",
+    batch: Batching::Leading,
     ..COPY
 };
 

@@ -4,6 +4,7 @@ use super::slice::{SELECT_BACKWARD, SLICE_BACKWARD};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, wrap_dims};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::tensor::{INFERENCE, Tensor};
 use smallvec::smallvec;
 
@@ -37,6 +38,7 @@ pub static VIEW: Op = Op {
         ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred"),
     ],
     keeps: Some("self_sym_sizes"),
+    batch: Batching::Rule(batch_views::view),
     ..OP
 };
 
@@ -82,6 +84,7 @@ pub static RESHAPE_ALIAS: Op = Op {
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
     reference: "x0.reshape(x1)",
+    batch: Batching::Rule(batch_views::view),
     ..OP
 };
 
@@ -120,6 +123,7 @@ pub static UNSAFE_VIEW: Op = Op {
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
     keeps: Some("self_sym_sizes"),
+    batch: Batching::Rule(batch_views::view),
     ..OP
 };
 
@@ -143,6 +147,7 @@ pub static PERMUTE: Op = Op {
         ("f32[2,3], (0, 1, 2)", "RuntimeError", "number of dim"),
     ],
     reference: "np.transpose(x0, x1)",
+    batch: Batching::Rule(batch_views::permute),
     ..OP
 };
 
@@ -193,6 +198,7 @@ pub static T: Op = Op {
     samples: &["f32[2,3]", "f32[3]"],
     errors: &[("f32[2,3,4]", "RuntimeError", "<= 2 dimensions")],
     reference: "x0.T",
+    batch: Batching::Rule(batch_views::t),
     ..OP
 };
 
@@ -205,6 +211,7 @@ pub static EXPAND: Op = Op {
     samples: &["f32[1,3], (2, 3)", "f32[3], (2, -1)", "f32[2,1], (2, 4)"],
     errors: &[("f32[2,3], (2, 4)", "RuntimeError", "must match the existing size")],
     keeps: Some("self_sym_sizes"),
+    batch: Batching::Rule(batch_views::expand),
     ..OP
 };
 
@@ -219,6 +226,7 @@ pub static SQUEEZE: Op = Op {
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.squeeze(x0)",
     keeps: Some("self_sym_sizes"),
+    batch: Batching::Rule(batch_views::squeeze),
     ..OP
 };
 

@@ -9,6 +9,7 @@ use super::split::nonscalar_dim;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, checked_numel, to_shape, wrap_dim};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::rt::reserve::{list, probe, room};
 use crate::tensor::Tensor;
 
@@ -54,6 +55,7 @@ const PLACING: Op = Op {
     })]),
     samples: &["f32[2,2], (6,), (2, 1), 1"],
     errors: &[("f32[5], (4,), (1,), 0", "RuntimeError", "out of bounds")],
+    batch: Batching::Rule(batch_views::place),
     ..OP
 };
 pub static PLACE: Op =

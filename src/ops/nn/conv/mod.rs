@@ -14,6 +14,7 @@ use crate::ops::linalg::matmul_add::BADDBMM;
 use crate::ops::movement::copy::CONTIGUOUS;
 use crate::ops::movement::flip_roll::FLIP;
 use crate::ops::movement::pad::CONSTANT_PAD_ND;
+use crate::ops::support::batch_nn;
 use crate::ops::support::promotion::no_kernel;
 use crate::ops::view::as_strided::AS_STRIDED;
 use crate::ops::view::reshape::PERMUTE;
@@ -413,5 +414,6 @@ pub static CONVOLUTION: Op = Op {
             "Input type (float32) and weight type (float64) should be the same",
         ),
     ],
+    batch: Batching::Rule(batch_nn::convolution),
     ..OP
 };

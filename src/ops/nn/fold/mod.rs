@@ -215,6 +215,7 @@ pub static UNFOLD: Op = Op {
         ("f32[1,2,4,5], 2, 1, 4611686018427387904", "RuntimeError", "overflowed"),
         ("i64[1,2,4,5], 2", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    batch: Batching::Fold(4, &[0]),
     ..OP
 };
 

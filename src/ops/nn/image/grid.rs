@@ -243,6 +243,7 @@ pub static GRID_SAMPLER_2D: Op = Op {
     body: kernel(sampled::<2>, sample, Some(sample)),
     samples: &["f32[1,2,4,5], f32[1,3,4,2](-1.3..1.3), 0, 0, False"],
     errors: &[("f32[1,2,2,4,5], f32[1,3,4,2,3], 0, 0, False", "RuntimeError", "expected 4D input and grid")],
+    batch: Batching::Fold(4, &[0, 1]),
     ..SAMPLER
 };
 
@@ -254,6 +255,7 @@ pub static GRID_SAMPLER_3D: Op = Op {
     body: kernel(sampled::<3>, sample, Some(sample)),
     samples: &["f32[1,2,3,4,2], f32[1,2,3,2,3](-1.3..1.3), 0, 0, False"],
     errors: &[("f32[1,2,4,5], f32[1,3,4,2], 0, 0, False", "RuntimeError", "expected 5D input and grid")],
+    batch: Batching::Fold(5, &[0, 1]),
     ..SAMPLER
 };
 

@@ -116,6 +116,7 @@ pub static PIXEL_SHUFFLE: Op = Op {
         ("f32[3,2,3], 2", "RuntimeError", "input.size(-3)=3 is not divisible by 4"),
         ("f32[3,2,3], 4294967296", "RuntimeError", "is not divisible"),
     ],
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -136,6 +137,7 @@ pub static PIXEL_UNSHUFFLE: Op = Op {
         ("f32[3,3,4], 2", "RuntimeError", "height to be divisible by downscale_factor, but input.size(-2)=3"),
         ("f32[3,4,3], 2", "RuntimeError", "width to be divisible by downscale_factor, but input.size(-1)=3"),
     ],
+    batch: Batching::Leading,
     ..OP
 };
 
@@ -196,6 +198,7 @@ pub static CHANNEL_SHUFFLE: Op = Op {
         ("f32[2,3,2], 0", "RuntimeError", "must be positive"),
         ("f32[2,3,2], 2", "RuntimeError", "Got 3 channels and 2 groups"),
     ],
+    batch: Batching::Fold(4, &[0]),
     ..OP
 };
 

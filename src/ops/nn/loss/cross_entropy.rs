@@ -207,5 +207,6 @@ pub static DIVIDED: Op = Op {
     samples: &["f32[2,3], 2.0"],
     errors: &[("'a', 2.0", "TypeError", "must be Tensor")],
     reference: "x0 / x1",
+    batch: Batching::Leading,
     ..OP
 };

@@ -73,6 +73,7 @@ pub static SOFT_MARGIN_LOSS: Op = Op {
         ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
     ],
     keeps: Some("reduction self=input target"),
+    batch: Batching::Reduced(4),
     ..OP
 };
 

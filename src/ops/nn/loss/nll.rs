@@ -9,6 +9,7 @@ use crate::gpu;
 use crate::layout::Layout;
 use crate::op::*;
 use crate::ops::indexing::along_dim::TAKE_ALONG;
+use crate::ops::support::batch_nn;
 use crate::ops::view::reshape::EXPAND;
 use crate::tensor::Tensor;
 use crate::with_dtype;
@@ -133,6 +134,7 @@ pub static NLL: Op = Op {
     constant: &[1],
     samples: &["f32[3,4], i64[3](0..4)", "f32[3,4], i64[3](0..4), f32[4](pos, nograd), 0"],
     errors: &[("f32[1,4], i64[1](=5)", "IndexError", "Target 5 is out of bounds")],
+    batch: Batching::Rule(batch_nn::nll_loss),
     ..OP
 };
 
@@ -149,6 +151,7 @@ pub static NLL_2D: Op = Op {
     constant: &[1],
     samples: &["f32[2,4,3], i64[2,3](0..4)"],
     errors: &[("f32[1,4,1], i64[1,1](=5)", "IndexError", "Target 5 is out of bounds")],
+    batch: Batching::Rule(batch_nn::nll_loss),
     ..OP
 };
 
@@ -189,6 +192,7 @@ pub static NLL_BACKWARD: Op = Op {
     })]),
     samples: &["f32[], i64[3](0..4), None, 1, -100, f32[](=3), (3, 4)"],
     errors: &[("f32[], i64[1](=5), None, 1, -100, f32[](nograd), (1, 4)", "IndexError", "Target 5 is out of bounds")],
+    batch: Batching::Rule(batch_nn::nll_loss_backward),
     ..OP
 };
 

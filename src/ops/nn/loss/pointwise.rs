@@ -76,6 +76,7 @@ pub static MSE_LOSS: Op = Op {
         ("i64[2], i64[2]", "NotImplementedError", "\"mse_cpu\" not implemented for 'Long'"),
     ],
     keeps: Some("reduction self=input target"),
+    batch: Batching::Reduced(4),
     ..OP
 };
 
@@ -196,6 +197,7 @@ pub static SMOOTH_L1_LOSS: Op = Op {
         ("i64[2], i64[2]", "NotImplementedError", "\"smooth_l1_cpu\" not implemented for 'Long'"),
     ],
     keeps: Some("beta reduction self=input target"),
+    batch: Batching::Reduced(4),
     ..OP
 };
 
@@ -293,6 +295,7 @@ pub static HUBER_LOSS: Op = Op {
         ("f32[2], f32[2], delta=0.0", "RuntimeError", "non-positive values for delta"),
         ("i64[2], i64[2]", "NotImplementedError", "\"huber_cpu\" not implemented for 'Long'"),
     ],
+    batch: Batching::Reduced(2),
     ..OP
 };
 

@@ -155,6 +155,7 @@ pub static AVG2D: Op = Op {
     keeps: Some(""),
     samples: &["f32[2,3,6,6], 4", "f32[2,5,7], (3, 2)"],
     errors: &[("f32[6,6], 2", "RuntimeError", "Expected 3D or 4D tensor")],
+    batch: Batching::Fold(4, &[0]),
     ..ADAPTIVE_AVG
 };
 pub static AVG3D: Op = Op {
@@ -165,6 +166,7 @@ pub static AVG3D: Op = Op {
     keeps: Some(""),
     samples: &["f32[1,2,4,5,6], (2, 2, 3)", "f32[2,4,4,5], 3"],
     errors: &[("f32[6,6], 2", "RuntimeError", "Expected 4D or 5D tensor")],
+    batch: Batching::Fold(5, &[0]),
     ..ADAPTIVE_AVG
 };
 
@@ -215,6 +217,7 @@ pub static ADAPTIVE_MAX_POOL2D: Op = Op {
         ("f32[1,0,6,6], 2", "RuntimeError", "non-zero size for non-batch dimensions"),
         ("i64[1,2,6,6], 2", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    batch: Batching::Fold(4, &[0]),
     ..ADAPTIVE_MAX
 };
 pub static ADAPTIVE_MAX_POOL3D: Op = Op {
@@ -224,5 +227,6 @@ pub static ADAPTIVE_MAX_POOL3D: Op = Op {
     keeps: Some("result1"),
     samples: &["f32[1,2,4,5,6], (2, 2, 3)"],
     errors: &[("f32[6,6], 2", "RuntimeError", "Expected 4D or 5D tensor")],
+    batch: Batching::Fold(5, &[0]),
     ..ADAPTIVE_MAX
 };

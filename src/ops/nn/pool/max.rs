@@ -179,6 +179,7 @@ pub static MAX_POOL2D_WITH_INDICES: Op = Op {
         "bf16[1,2,4,4], 2",
     ],
     errors: &[("f32[1,3,2,2], 3", "RuntimeError", "Output size is too small")],
+    batch: Batching::Fold(4, &[0]),
     ..WITH_INDICES
 };
 pub static MAX_POOL3D_WITH_INDICES: Op = Op {
@@ -190,6 +191,7 @@ pub static MAX_POOL3D_WITH_INDICES: Op = Op {
     node: "MaxPool3DWithIndicesBackward0",
     samples: &["f32[1,2,4,4,4], 2", "f32[2,4,5,6], (2, 3, 2), (1, 2, 2), (1, 1, 0), (1, 1, 2)"],
     errors: &[("f32[1,3,2,2,2], 3", "RuntimeError", "Output size is too small")],
+    batch: Batching::Fold(5, &[0]),
     ..WITH_INDICES
 };
 const VALUES: Op = Op {
@@ -210,6 +212,7 @@ pub static MAX_POOL2D_VALUES: Op = Op {
     body: kernel(infer_values::<2>, forward::<2>, Some(forward::<2>)),
     samples: &["f32[2,3,6,6], 2", "f32[1,2,9,8], 3, 2, 1, (2, 1), True"],
     errors: &[("f32[1,3,2,2], 3", "RuntimeError", "Output size is too small")],
+    batch: Batching::Fold(4, &[0]),
     ..VALUES
 };
 pub static MAX_POOL3D_VALUES: Op = Op {
@@ -219,6 +222,7 @@ pub static MAX_POOL3D_VALUES: Op = Op {
     body: kernel(infer_values::<3>, forward::<3>, Some(forward::<3>)),
     samples: &["f32[1,2,4,4,4], 2"],
     errors: &[("f32[1,3,2,2,2], 3", "RuntimeError", "Output size is too small")],
+    batch: Batching::Fold(5, &[0]),
     ..VALUES
 };
 

@@ -137,6 +137,7 @@ pub static AVG_POOL2D: Op = Op {
         ("f32[4,4], 2", "RuntimeError", "non-empty 3D or 4D (batch mode) tensor expected"),
         ("i32[1,3,4,4], 2", "NotImplementedError", "not implemented for 'Int'"),
     ],
+    batch: Batching::Fold(4, &[0]),
     ..AVG_POOL
 };
 pub static AVG_POOL3D: Op = Op {
@@ -148,6 +149,7 @@ pub static AVG_POOL3D: Op = Op {
     keeps: Some("ceil_mode count_include_pad divisor_override kernel_size padding stride"),
     samples: &["f32[1,2,4,4,4], 2", "f32[2,4,5,6], (2, 3, 2), (1, 2, 2), (1, 1, 0), True, False"],
     errors: &[("f32[1,3,2,2,2], 3", "RuntimeError", "Output size is too small")],
+    batch: Batching::Fold(5, &[0]),
     ..AVG_POOL
 };
 

@@ -1,0 +1,286 @@
+//! Recorded calls on a whole batch: by the batch rule of the op, else by its steps, else example by example.
+
+use super::recorder::{Recorded, Step};
+use crate::autograd::{GradGuard, diagnostics};
+use crate::dispatch;
+use crate::error::{Error, Result};
+use crate::op::generator::default_generator;
+use crate::op::tracer::Form;
+use crate::op::{Args, BatchedCall, Body, Call, Ints, Op, Outputs, Value};
+use crate::ops::movement::cat::STACK;
+use crate::ops::movement::copy::{CLONE, COPY_};
+use crate::ops::support::batch;
+use crate::ops::view::as_strided::AS_STRIDED;
+use crate::ops::view::reshape::{EXPAND, SELECT};
+use crate::tensor::Tensor;
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The tensors of the example, and what stands for them in the batch.
+pub struct Replay {
+    size: usize,
+    now: HashMap<usize, Tensor>,
+    /// By storage: the tensors that show it, with their batches.
+    shown: HashMap<usize, Vec<(Tensor, Tensor)>>,
+    /// By storage: all its elements for each example, of memory that was one for all before.
+    lifted: HashMap<usize, Tensor>,
+}
+
+fn unknown(t: &Tensor) -> Error {
+    Error::runtime(format!("vmap: a tensor that depends on the example, but that no call made: {t:?}"))
+}
+
+impl Replay {
+    pub fn new(size: usize) -> Replay {
+        Replay { size, now: HashMap::new(), shown: HashMap::new(), lifted: HashMap::new() }
+    }
+    /// `batch` stands for `example` from now on.
+    pub fn insert(&mut self, example: &Tensor, batch: Tensor) {
+        self.now.insert(example.id(), batch.clone());
+        let list = self.shown.entry(example.storage().id()).or_default();
+        list.retain(|(e, _)| !e.same(example));
+        list.push((example.clone(), batch));
+    }
+    /// What stands for a tensor of the example, with the batch first.
+    pub fn batch_of(&self, t: &Tensor) -> Result<Tensor> {
+        self.find(t)?.ok_or_else(|| unknown(t))
+    }
+    /// The same; `None` if it is one for all examples.
+    fn find(&self, t: &Tensor) -> Result<Option<Tensor>> {
+        if let Some(batch) = self.now.get(&t.id()) {
+            return Ok(Some(batch.clone()));
+        }
+        let id = t.storage().id();
+        let Some(list) = self.shown.get(&id) else {
+            return self.lifted.get(&id).map(|whole| self.part(whole, t)).transpose();
+        };
+        // Another handle on what a call made: `detach`, a saved tensor.
+        let alike = |e: &Tensor| e.layout() == t.layout() && e.dtype() == t.dtype();
+        match (list.iter().rev().find(|(e, _)| alike(e)), self.lifted.get(&id)) {
+            (Some((e, batch)), _) if t.is_leaf() && !e.is_leaf() => Ok(Some(batch.detach())),
+            (Some((_, batch)), _) => Ok(Some(batch.clone())),
+            (None, Some(whole)) => self.part(whole, t).map(Some),
+            (None, None) => Err(unknown(t)),
+        }
+    }
+    /// What `t` shows of its storage, of which `whole` holds all for each example.
+    fn part(&self, whole: &Tensor, t: &Tensor) -> Result<Tensor> {
+        let l = t.layout();
+        let with_batch = |first: usize, rest: &[usize]| -> Ints {
+            std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
+        };
+        let strides = with_batch(whole.layout().strides[0], &l.strides);
+        AS_STRIDED.call((whole, with_batch(self.size, &l.shape), strides, l.offset)).ok()
+    }
+
+    pub fn run(&mut self, steps: &[Recorded]) -> Result<()> {
+        let _as_given = dispatch::autocast::Off::new();
+        for step in steps {
+            match step {
+                Recorded::Call(step) => self.step(step)?,
+                Recorded::Custom { rule, args, results, grad } => {
+                    let _mode = GradGuard::new(*grad);
+                    let found = args.iter().map(|t| self.find(t)).collect::<Result<Vec<_>>>()?;
+                    let batched: Vec<bool> = found.iter().map(Option::is_some).collect();
+                    let now: Vec<Tensor> =
+                        found.into_iter().zip(args).map(|(b, t)| b.unwrap_or_else(|| t.clone())).collect();
+                    for (e, t) in results.iter().zip(rule(&now, &batched, self.size)?) {
+                        self.insert(e, t);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let _mode = GradGuard::new(step.grad);
+        if let Some((target, image)) = &step.lifted {
+            let shape = [self.size as i64, image.numel() as i64];
+            let whole =
+                CLONE.call((EXPAND.call((image, shape)), Value::Format(crate::layout::Format::Contiguous))).ok()?;
+            self.lifted.insert(target.storage().id(), whole);
+        }
+        let mut batched: Vec<u64> = Vec::new();
+        let mut args = Args::new();
+        for v in &step.args {
+            let mut bits = 0u64;
+            let mut replaced = |i: usize, t: &Tensor| -> Result<Tensor> {
+                let found = self.find(t)?;
+                bits |= u64::from(found.is_some()) << i.min(63);
+                Ok(found.unwrap_or_else(|| t.clone()))
+            };
+            args.push(match v {
+                Value::Owned(t) => Value::Owned(replaced(0, t)?),
+                // More tensors than there are bits: all of them get the batch.
+                Value::Tensors(list) if list.len() > 63 => {
+                    let whole = |t: &Tensor| match self.find(t)? {
+                        Some(batch) => Ok(batch),
+                        None => EXPAND.call((t, self.sizes(t))).ok(),
+                    };
+                    bits = u64::MAX;
+                    Value::Tensors(list.iter().map(|t| t.as_ref().map(whole).transpose()).collect::<Result<_>>()?)
+                }
+                Value::Tensors(list) => {
+                    let new = list.iter().enumerate().map(|(i, t)| t.as_ref().map(|t| replaced(i, t)).transpose());
+                    Value::Tensors(new.collect::<Result<_>>()?)
+                }
+                other => other.clone(),
+            });
+            batched.push(bits);
+        }
+        let call = BatchedCall {
+            op: step.op,
+            args: &args,
+            example: Call { op: step.op, args: &step.args },
+            results: &step.results,
+            batched: &batched,
+            size: self.size,
+        };
+        match step.form {
+            Form::Functional => {
+                let outputs = self.functional(step, &call)?;
+                for (e, t) in step.results.iter().zip(outputs) {
+                    self.insert(e, t);
+                }
+            }
+            Form::InPlace => self.in_place(step, &call)?,
+            Form::Out => {
+                let outputs = self.functional(step, &call)?;
+                for (e, t) in step.outs.iter().zip(outputs) {
+                    COPY_.call_inplace((self.batch_of(e)?, t))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn functional(&mut self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
+        // A draw that is to be the same for all examples is a loop.
+        if step.drawn.is_none() && step.op.sig.written == 0 {
+            match batch::run(call) {
+                Ok(outputs) => return Ok(outputs),
+                Err(_) if !step.inner.is_empty() && !self.records(step, call) => return self.inner(step),
+                Err(_) => {}
+            }
+        }
+        self.looped(step, call)
+    }
+
+    fn records(&self, step: &Step, call: &BatchedCall) -> bool {
+        step.grad && call.args.iter().any(|v| v.any_tensor(|t| t.requires_grad()))
+    }
+
+    /// The steps of an op that decomposes; nothing records its gradient.
+    fn inner(&mut self, step: &Step) -> Result<Outputs> {
+        step.inner.iter().try_for_each(|s| self.step(s))?;
+        let result = |t: &Tensor| match self.find(t)? {
+            Some(batch) => Ok(batch),
+            None => EXPAND.call((t, self.sizes(t))).ok(),
+        };
+        step.results.iter().map(result).collect()
+    }
+
+    fn sizes(&self, t: &Tensor) -> Ints {
+        std::iter::once(self.size).chain(t.shape().iter().copied()).map(|d| d as i64).collect()
+    }
+
+    fn in_place(&mut self, step: &Step, call: &BatchedCall) -> Result<()> {
+        let (target, own) = (&step.results[0], call.args[0].as_tensor().ok_or_else(|| unknown(&step.results[0]))?);
+        if let Body::View(_) = step.op.body {
+            let changed = self.functional(step, call)?.swap_remove(0);
+            self.insert(target, changed);
+            return Ok(());
+        }
+        if step.drawn.is_none() {
+            match batch::run_inplace(call) {
+                Some(Ok(_)) => return Ok(()),
+                // Errors of the write itself, which the loop would raise too.
+                Some(Err(e)) if own.is_leaf() && own.requires_grad() => return Err(e),
+                _ => {}
+            }
+        }
+        if step.drawn.is_some() || step.op.forms.has(crate::op::Forms::ONLY_INPLACE) {
+            return self.looped(step, call).map(drop);
+        }
+        let new = self.functional(&Step { form: Form::Functional, ..step.shallow() }, call)?.swap_remove(0);
+        COPY_.call_inplace((own, new)).map(drop)
+    }
+
+    /// One call for each example.
+    fn looped(&self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
+        warn_once(step.op)?;
+        let generator = default_generator();
+        let after = generator.state();
+        let mut each: Vec<Outputs> = Vec::new();
+        for b in 0..self.size {
+            let pick = |batched: bool, t: &Tensor| if batched { SELECT.call((t, 0, b)).ok() } else { Ok(t.clone()) };
+            let args: Args = call.mapped(|o| pick(o.batched, o.tensor))?;
+            if let Some((seed, offset)) = step.drawn {
+                generator.set_state(seed, offset);
+            }
+            each.push(match step.form {
+                Form::InPlace => Outputs::from_elem(dispatch::call_inplace(step.op, &args)?, 1),
+                _ => dispatch::call(step.op, &args)?,
+            });
+        }
+        if step.drawn.is_some() {
+            generator.set_state(after.0, after.1);
+        }
+        if step.form == Form::InPlace {
+            return Ok(Outputs::new());
+        }
+        let differ = |e: &Outputs| e.iter().zip(&step.results).any(|(t, r)| t.shape() != r.shape());
+        if each.iter().any(differ) {
+            return Err(Error::runtime(format!(
+                "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{}.",
+                step.op.base()
+            )));
+        }
+        (0..step.results.len())
+            .map(|i| STACK.call((each.iter().map(|e| e[i].clone()).collect::<Vec<_>>(), 0)).ok())
+            .collect()
+    }
+}
+
+impl Step {
+    /// The same call without its steps.
+    fn shallow(&self) -> Step {
+        Step {
+            op: self.op,
+            args: self.args.clone(),
+            form: self.form,
+            outs: self.outs.clone(),
+            results: self.results.clone(),
+            grad: self.grad,
+            drawn: self.drawn,
+            inner: Vec::new(),
+            lifted: None,
+        }
+    }
+}
+
+static WARNS: AtomicBool = AtomicBool::new(true);
+static WARNED: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+
+/// Whether a loop over examples is warned of; returns what it was.
+pub fn warn_of_loops(on: bool) -> bool {
+    WARNS.swap(on, Ordering::Relaxed)
+}
+
+fn warn_once(op: &'static Op) -> Result<()> {
+    if !WARNS.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut warned = WARNED.lock().unwrap_or_else(|e| e.into_inner());
+    if !warned.get_or_insert_default().insert(op.name()) {
+        return Ok(());
+    }
+    drop(warned);
+    diagnostics::warn(&format!(
+        "There is a performance drop because we have not yet implemented the batching rule for aten::{}. vmap calls it once \
+         for each example.",
+        op.name()
+    ))
+}
