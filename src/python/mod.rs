@@ -19,6 +19,7 @@ mod device;
 mod dlpack;
 mod error;
 mod export;
+mod forward;
 mod function;
 mod graph;
 mod heap_type;
@@ -75,6 +76,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     functions(m)?;
     autocast::add(m)?;
     mode::add(m)?;
+    forward::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;

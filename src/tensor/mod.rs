@@ -10,9 +10,11 @@ mod pin;
 pub mod print;
 pub mod raw;
 pub mod slot;
+pub mod tangents;
 mod uses;
 
 pub use self::pin::Pinned;
+pub use self::tangents::Tangents;
 pub use self::slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
 
 use crate::device::Device;

@@ -1,4 +1,4 @@
-"""`rustgrad.func`: modules called with given parameters, and the parameters of several modules stacked."""
+"""`rustgrad.func`: transforms of functions, and modules called with given parameters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from .._absent import getattr_of
 from .._base import Tensor, stack
 from ..nn.utils.stateless import _functional_call
+from ._forward import hessian, jacfwd, jvp, linearize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..nn import Module
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "hessian", "jacfwd", "jvp", "linearize", "stack_module_state"]
 
 
 def functional_call(
