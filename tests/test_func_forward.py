@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import rustgrad as torch
 from rustgrad.func import jacfwd, jvp, linearize
 
@@ -26,8 +25,8 @@ def test_jvp_of_trees():
     out, products = jvp(f, ({"x": X}, y), ({"x": T}, s))
     assert torch.equal(out["a"][0], X * y) and torch.allclose(products["a"][0], T * y + X * s)
     assert torch.allclose(products["a"][1], y.cos() * s) and torch.equal(products["b"][0], T)
-    out, products, aux = jvp(lambda x: (x * x, "aux"), (X,), (T,), has_aux=True)
-    assert torch.allclose(products, 2 * X * T) and aux == "aux"
+    out, products, aux = jvp(lambda x: (x * x, [x.sum()]), (X,), (T,), has_aux=True)
+    assert torch.allclose(products, 2 * X * T) and torch.equal(aux[0], X.sum())
 
 
 def test_independent_outputs():
@@ -54,6 +53,8 @@ def test_what_jvp_refuses():
     ):
         with pytest.raises(RuntimeError, match=message):
             jvp(f, (X,), (T,))
+    with pytest.raises(RuntimeError, match="unsupported type"):
+        jvp(lambda x: (x, 1), (X,), (T,), has_aux=True)
     with pytest.raises(RuntimeError, match="output, aux"):
         jvp(torch.sin, (X,), (T,), has_aux=True)
 
@@ -120,6 +121,7 @@ def test_writes_in_place():
 
 def test_jacfwd():
     assert torch.allclose(jacfwd(torch.sin)(X), X.cos().diag())
+    assert torch.allclose(jacfwd(torch.sin)(X[0]), X[0].cos())
     f = lambda x, y: (x[:, None] * y, {"s": y.sum()})  # noqa: E731
     y = rand(2, 2, seed=4)
     x = rand(2)

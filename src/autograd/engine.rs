@@ -360,7 +360,12 @@ fn fit(grad: Tensor, edge: &Edge, maker: Option<&Node>, index: usize) -> Result<
     }
 }
 
-pub(crate) fn fit_to(grad: Tensor, wanted: (&[usize], DType, Device), maker: Option<&Node>, index: usize) -> Result<Tensor> {
+pub(crate) fn fit_to(
+    grad: Tensor,
+    wanted: (&[usize], DType, Device),
+    maker: Option<&Node>,
+    index: usize,
+) -> Result<Tensor> {
     let (shape, dtype, device) = wanted;
     if grad.dtype() == dtype && grad.shape() == shape && grad.device() == device {
         return Ok(grad);

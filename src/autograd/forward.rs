@@ -142,11 +142,7 @@ pub(super) struct Moved {
 
 impl Moved {
     pub fn away() -> Moved {
-        Moved {
-            levels: LEVELS.take(),
-            hidden: HIDDEN.take(),
-            visible: own(|own| own.forward.replace(0)),
-        }
+        Moved { levels: LEVELS.take(), hidden: HIDDEN.take(), visible: own(|own| own.forward.replace(0)) }
     }
     pub fn here(self) {
         LEVELS.set(self.levels);
@@ -258,7 +254,8 @@ pub fn start(t: &Tensor, level: usize) -> Result<Tensor> {
 fn lies_alike(t: &Tensor, tangent: &Tensor) -> bool {
     let (a, b) = (t.meta(), tangent.meta());
     let strides = || a.layout.shape.iter().zip(a.layout.strides.iter().zip(&b.layout.strides));
-    let placed = !a.storage.same(&b.storage) && a.layout.offset == b.layout.offset && a.storage.bytes() == b.storage.bytes();
+    let placed =
+        !a.storage.same(&b.storage) && a.layout.offset == b.layout.offset && a.storage.bytes() == b.storage.bytes();
     a.dtype == b.dtype
         && a.storage.device() == b.storage.device()
         && (a.layout.numel() == 0 || placed && strides().all(|(&d, (x, y))| d == 1 || x == y))

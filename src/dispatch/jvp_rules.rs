@@ -110,7 +110,12 @@ fn on_tangents(call: &Call, duals: &[Dual], jointly: bool) -> Result<Outputs> {
 
 /// One term for each argument. Those that are `added` are left out of the terms of others; their own terms are transposed.
 fn multilinear(call: &Call, outputs: &[Tensor], duals: &[Dual], added: &[usize]) -> Result<Tangents> {
-    let factors: Args = call.args.iter().enumerate().map(|(i, v)| if added.contains(&i) { Value::None } else { v.reborrow() }).collect();
+    let factors: Args = call
+        .args
+        .iter()
+        .enumerate()
+        .map(|(i, v)| if added.contains(&i) { Value::None } else { v.reborrow() })
+        .collect();
     let factors = Call { op: call.op, args: &factors };
     let terms = duals.iter().map(|d| match added.contains(&d.arg) {
         true => transposed(call, outputs, std::slice::from_ref(d)),
@@ -250,6 +255,7 @@ fn spread(t: Tensor, y: &Tensor) -> Result<Tensor> {
 pub(super) fn fitted(t: Tensor, y: &Tensor, duals: &[Dual]) -> Result<Tensor> {
     let fitting = spread(cast(t, y)?, y)?;
     let spread_out = |l: &Layout| l.has_internal_overlap();
-    let shared = duals.iter().any(|d| d.tangent.storage().same(fitting.storage()) || d.primal.storage().same(fitting.storage()));
+    let shared =
+        duals.iter().any(|d| d.tangent.storage().same(fitting.storage()) || d.primal.storage().same(fitting.storage()));
     if shared && !spread_out(fitting.layout()) { (kit().clone)(&fitting) } else { Ok(fitting) }
 }

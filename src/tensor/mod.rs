@@ -14,8 +14,8 @@ pub mod tangents;
 mod uses;
 
 pub use self::pin::Pinned;
-pub use self::tangents::Tangents;
 pub use self::slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
+pub use self::tangents::Tangents;
 
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};

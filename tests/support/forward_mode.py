@@ -78,7 +78,11 @@ def in_place(op, call):
     if (spec.shape, spec.dtype) != (primals[0].shape, primals[0].dtype):
         return ""
     _, found = dualised(op, call, "cpu", everyone, run)
-    return "" if np.allclose(*map(target.to_numpy, (found[0], expected[0])), equal_nan=True) else "in place: another tangent"
+    return (
+        ""
+        if np.allclose(*map(target.to_numpy, (found[0], expected[0])), equal_nan=True)
+        else "in place: another tangent"
+    )
 
 
 def forward_mode(op, device: str):

@@ -26,9 +26,7 @@ def _rows(function, inputs, tangents, check_dtypes):
     """The tangents of the outputs, flat, for tangents of the inputs by number."""
     with forward_ad.dual_level():
         # A plain view, not the leaf: nothing is recorded for it, and functions may change it in place.
-        duals = [
-            forward_ad.make_dual(x.detach(), tangents[i]) if i in tangents else x for i, x in enumerate(inputs)
-        ]
+        duals = [forward_ad.make_dual(x.detach(), tangents[i]) if i in tangents else x for i, x in enumerate(inputs)]
         rows = []
         for output in _as_tuple(function(*duals)):
             if not _is_inexact(output):
@@ -47,7 +45,11 @@ def _error(message):
 
 
 def forward_jacobians(
-    function: Callable[..., Any], inputs: tuple[Any, ...], active: list[tuple[int, Tensor]], which: int, check_dtypes: bool
+    function: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    active: list[tuple[int, Tensor]],
+    which: int,
+    check_dtypes: bool,
 ) -> list[Tensor]:
     """For each output, the Jacobian by input number `which` of `active`: a row for each of its elements."""
     number, x = active[which]

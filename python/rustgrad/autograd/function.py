@@ -12,7 +12,7 @@ import warnings
 
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
-from .._C import _forward_levels, _forward_outside, _forward_restore
+from .._C import _forward_levels, _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from .grad_mode import no_grad
 
 TYPE_CHECKING = False
@@ -252,7 +252,8 @@ class Function(metaclass=_FunctionMeta):
         ctx.needs_input_grad = tuple(t and (a.requires_grad and recorded) for a, t in zip(args, is_tensor, strict=True))
         levels = _forward_levels()
         # The function's own `jvp` says what forward mode computes.
-        seen = _forward_outside(0) if levels else 0
+        enabled = _is_fwd_grad_enabled()
+        _set_fwd_grad_enabled(False)
         try:
             with no_grad():
                 if separate:
@@ -261,8 +262,7 @@ class Function(metaclass=_FunctionMeta):
                 else:
                     output = cls.forward(ctx, *args, **kwargs)
         finally:
-            if levels:
-                _forward_restore(seen)
+            _set_fwd_grad_enabled(enabled)
         return _record(cls, ctx, args, output, separate, levels)
 
 

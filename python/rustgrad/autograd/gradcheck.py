@@ -305,13 +305,9 @@ def gradcheck(
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
-        raise AssertionError(
-            "Setting check_batched_grad=True requires check_backward_ad to be True"
-        )
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
-        raise AssertionError(
-            "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
-        )
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     modes = {"forward": check_forward_ad, "backward": check_backward_ad}
     inputs = _as_tuple(inputs)
     _check_inputs(inputs)

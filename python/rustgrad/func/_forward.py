@@ -32,7 +32,9 @@ def _check_output(leaves):
         raise RuntimeError(f"{_JVP}: Expected f to be a function that has non-empty output (got output = {leaves})")
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
-            raise RuntimeError(f"{_JVP}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}")
+            raise RuntimeError(
+                f"{_JVP}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
+            )
 
 
 def _tangent_of(output, level, strict):
@@ -47,9 +49,7 @@ def _tangent_of(output, level, strict):
     return tangent
 
 
-def jvp(
-    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> Any:
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """(f(*primals), J v): the product of the Jacobian of `func` at `primals` with `tangents`, in one forward pass.
 
     Args:
@@ -93,6 +93,9 @@ def _jvp(func, primals, tangents, argnums, strict, has_aux):
                         f"{_JVP}: output of function f should be a tuple: (output, aux) if has_aux is True"
                     )
                 result, aux = result
+                for leaf in tree_leaves(aux):
+                    if not isinstance(leaf, Tensor):
+                        raise RuntimeError(f"{_JVP}: Expected tensors in aux, got unsupported type {type(leaf)}")
             outputs, structure = tree_flatten(result)
             _check_output(outputs)
             # The end of the level takes the tangents from the outputs, which are then the primal results.
@@ -213,7 +216,7 @@ def jacfwd(
         jacobians = []
         for column in columns:
             parts = column.movedim(0, -1).split(sizes, dim=-1)
-            parts = [p.reshape(*p.shape[:-1], *x.shape) for p, x in zip(parts, primals, strict=True)]
+            parts = [p.reshape((*p.shape[:-1], *x.shape)) for p, x in zip(parts, primals, strict=True)]
             by_argument = tree_unflatten(parts, structure)
             jacobians.append(by_argument[0] if isinstance(argnums, int) else by_argument)
         result = tree_unflatten(jacobians, out_structure)
@@ -265,7 +268,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         if given != structure:
             raise RuntimeError(f"Expected the tangents {given} to have the same argspec as the primals {structure}")
         for i, (t, expected) in enumerate(zip(flat, shapes, strict=True)):
-            for what, is_, should in zip(("shape", "device", "dtype"), (t.shape, t.device, t.dtype), expected, strict=True):
+            for what, is_, should in zip(
+                ("shape", "device", "dtype"), (t.shape, t.device, t.dtype), expected, strict=True
+            ):
                 if is_ != should:
                     raise RuntimeError(
                         f"tangent:{i} with {what} {is_} in flattened pytree doesn't match the {what} {should} of the "

@@ -31,8 +31,7 @@ pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
     let (heads, groups) = (query.size(n - 3), key.size(n - 3));
     let grouped = heads == groups || (o.gqa && groups > 0 && heads.is_multiple_of(groups));
     let scores = [&query.shape()[..n - 1], &[key.size(n - 2)]].concat();
-    let mask =
-        o.mask.is_none_or(|m| fits(m.shape(), &scores) && !crate::autograd::forward::is_differentiated(m));
+    let mask = o.mask.is_none_or(|m| fits(m.shape(), &scores) && !crate::autograd::forward::is_differentiated(m));
     grouped
         && mask
         && query.device() == Device::Cpu
