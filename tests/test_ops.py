@@ -7,7 +7,7 @@ properties that do not hold yet are strict xfails with reasons in `support/known
 
 import pytest
 from conftest import need
-from support import batches, captures, extremes, known, layouts, nodes, numeric, properties, target
+from support import batches, captures, extremes, forward_mode, known, layouts, nodes, numeric, properties, target
 from support.optable import ops
 
 # property -> (function, devices, which ops it applies to)
@@ -16,6 +16,7 @@ PROPERTIES = {
     "gradient": (properties.gradient, "cpu", lambda op: op.differentiable),
     "gradcheck": (properties.gradcheck, "cpu", lambda op: op.differentiable),
     "gradgradcheck": (properties.gradgradcheck, "cpu", lambda op: op.differentiable),
+    "forward mode": (forward_mode.forward_mode, "cpu", lambda op: op.differentiable),
     "same as CPU": (properties.same_as_cpu, "gpu", lambda op: True),
     "on device": (properties.on_device, "gpu", lambda op: op.gpu),
     "strided": (properties.strided, "both", lambda op: True),

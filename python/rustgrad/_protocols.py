@@ -43,6 +43,8 @@ class Methods:
 
     def __repr__(self, *, tensor_contents=None):
         kind = type(self)
+        if _C._forward_levels():
+            return _repr_of_dual(self)
         if kind is Tensor or kind.__name__ == "Parameter":
             return _C._repr(self, "tensor(")
         text = _C._repr(self, f"{kind.__name__}(")
@@ -178,6 +180,18 @@ class Methods:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+
+
+def _repr_of_dual(tensor):
+    """`repr` inside a level of forward mode: with the tangent of the innermost one."""
+    level = _C._forward_levels()[-1]
+    tangent = _C._tangent(tensor, level)
+    seen = _C._forward_outside(0)
+    try:
+        text = tensor.__repr__()
+        return text if tangent is None else f"{text[:-1]}, tangent={tangent!r})"
+    finally:
+        _C._forward_restore(seen)
 
 
 def _number(tensor, kind):

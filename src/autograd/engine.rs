@@ -8,7 +8,7 @@
 use super::kit;
 use super::mode::{self, GradGuard};
 use super::node::{Grads, Node, Work};
-use super::{final_callbacks, hooks, saved};
+use super::{final_callbacks, forward, hooks, saved};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -112,17 +112,25 @@ const NESTED: usize = 60;
 #[cold]
 fn on_fresh_stack(request: Request) -> Result<Vec<Option<Tensor>>> {
     let (inference, anomaly, hooks) = (mode::inference_enabled(), mode::anomaly(), saved::Modes::here());
+    // Shared, so that the levels of forward mode return to this thread whatever becomes of the other.
+    let levels = Mutex::new(Some(forward::Moved::away()));
+    let take = || levels.lock().unwrap_or_else(|e| e.into_inner()).take();
     let there = || {
         mode::set_inference_enabled(inference);
         mode::set_anomaly(anomaly);
         hooks.set();
-        pass(request)
+        take().into_iter().for_each(forward::Moved::here);
+        let result = pass(request);
+        *levels.lock().unwrap_or_else(|e| e.into_inner()) = Some(forward::Moved::away());
+        result
     };
-    std::thread::scope(|scope| {
+    let result = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(16 << 20).spawn_scoped(scope, there);
         let thread = thread.map_err(|e| Error::runtime(format!("backward: no thread for a nested pass: {e}")))?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    });
+    take().into_iter().for_each(forward::Moved::here);
+    result
 }
 
 fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
@@ -373,7 +381,12 @@ fn fit(grad: Tensor, edge: &Edge, maker: Option<&Node>, index: usize) -> Result<
     }
 }
 
-fn fit_to(grad: Tensor, wanted: (&[usize], DType, Device), maker: Option<&Node>, index: usize) -> Result<Tensor> {
+pub(crate) fn fit_to(
+    grad: Tensor,
+    wanted: (&[usize], DType, Device),
+    maker: Option<&Node>,
+    index: usize,
+) -> Result<Tensor> {
     let (shape, dtype, device) = wanted;
     if grad.dtype() == dtype && grad.shape() == shape && grad.device() == device {
         return Ok(grad);

@@ -113,6 +113,14 @@ fn moved_window(of: &Tensor, layout: &Layout, from: usize) -> Result<Tensor> {
     window(of, layout, of.layout().offset as i64 + layout.offset as i64 - from as i64)
 }
 
+/// The part of `of` that the view `t` is of its base; `of` lies in memory as the base does.
+pub(super) fn same_view(t: &Tensor, view: &ViewInfo, of: &Tensor) -> Result<Tensor> {
+    match t.replay() {
+        Some(again) => again.remake(of),
+        None => moved_window(of, t.layout(), view.base.layout().offset),
+    }
+}
+
 /// How to remake a new view of `whole` from its base; `None` if strides over the base suffice.
 pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Option<Replay> {
     let parent = whole.view_info();

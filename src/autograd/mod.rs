@@ -5,6 +5,7 @@
 pub mod diagnostics;
 pub(crate) mod drop;
 pub mod final_callbacks;
+pub mod forward;
 pub mod foreign_refs;
 pub mod saved_args;
 pub mod saved_attrs;
@@ -29,6 +30,8 @@ pub struct Kit {
     pub add_: fn(&Tensor, &Tensor) -> Result<()>,
     /// Sums a gradient back over broadcast dimensions.
     pub sum_to: fn(&Tensor, &[usize]) -> Result<Tensor>,
+    /// A view broadcast to a shape.
+    pub expand: fn(&Tensor, &[usize]) -> Result<Tensor>,
     pub cast: fn(&Tensor, crate::dtype::DType) -> Result<Tensor>,
     /// The real part of a complex gradient of a real tensor.
     pub real: fn(&Tensor) -> Result<Tensor>,
@@ -40,6 +43,7 @@ pub struct Kit {
     pub empty: fn(&crate::layout::Layout, &Tensor) -> Result<Tensor>,
     pub has_nan: fn(&Tensor) -> Result<bool>,
     pub copy_: fn(&Tensor, &Tensor) -> Result<()>,
+    pub zero_: fn(&Tensor) -> Result<()>,
     /// The op that `copy_` calls.
     pub copy_op: &'static Op,
     pub as_strided: &'static Op,

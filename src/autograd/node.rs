@@ -10,12 +10,12 @@ use super::saved::hooked;
 use super::saved_args::{Kept, Place, State, reshaped};
 use crate::error::{Error, Result};
 use crate::op::gradient::{Facts, Saves};
-use crate::op::{Back, Call, Op, Value, Vjp};
+use crate::op::{Back, Call, Grad, OUT0, Op, Value, Vjp};
 use crate::rt::counters;
 use crate::rt::counters::Count;
 use crate::rt::emplace;
 use crate::rt::thread_state::{Own, own};
-use crate::tensor::{Edge, Foreign, GradFn, Tensor};
+use crate::tensor::{Edge, Foreign, GradFn, Tangents, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::borrow::Cow;
@@ -73,6 +73,8 @@ pub struct Node {
 pub(super) struct Rare {
     pub(super) hooks: Mutex<Hooks>,
     pub(super) python: OnceLock<Box<dyn Foreign>>,
+    /// Forward-mode tangents of results, by output, for those that are saved.
+    tangents: Mutex<SmallVec<[(u32, Arc<Tangents>); 1]>>,
 }
 
 impl GradFn for Node {
@@ -143,6 +145,26 @@ impl Node {
     /// The node's `metadata` dict, created by Python.
     pub fn python(&self) -> &OnceLock<Box<dyn Foreign>> {
         &self.rare().python
+    }
+    /// Keeps the tangents of a result for the saved result, which is another tensor when it is unpacked.
+    pub(super) fn keep_tangents(&self, output: u32, cell: &Arc<Tangents>) {
+        let saves = match &self.work {
+            Work::Op { op, .. } => op.vjp.saves(|_| true) >= OUT0,
+            work => matches!(work, Work::Custom(_)),
+        };
+        if saves {
+            let mut list = self.rare().tangents.lock().unwrap_or_else(|e| e.into_inner());
+            list.retain(|(i, _)| *i != output);
+            list.push((output, cell.clone()));
+        }
+    }
+    /// Gives an unpacked result the tangents that it had.
+    pub fn restore_tangents(&self, output: u32, t: &Tensor) {
+        let Some(rare) = self.rare.get() else { return };
+        let list = rare.tangents.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, cell)) = list.iter().find(|(i, _)| *i == output) {
+            t.share_tangents(cell.clone());
+        }
     }
     fn rare(&self) -> &Rare {
         self.rare.get_or_init(Default::default)
@@ -221,23 +243,7 @@ impl Node {
             output_facts: &self.outputs,
             wanted: 0,
         };
-        let one = |i: usize, formula: &dyn Fn(&Back) -> Result<Tensor>| match wanted & (1 << i) {
-            0 => Ok(None),
-            _ => formula(&back).map(Some),
-        };
-        match &op.vjp {
-            Vjp::Each(list) => list.iter().enumerate().map(|(i, g)| one(i, &|back| (g.formula)(back).ok())).collect(),
-            Vjp::Zero(args) => args
-                .iter()
-                .enumerate()
-                .map(|(i, &arg)| one(i, &|back| (super::kit().zeros)(&back.facts(arg))))
-                .collect(),
-            Vjp::Joint(j) => {
-                back.wanted = wanted_args(j.args, &args, &facts, wanted);
-                Ok((j.formula)(&back)?.into())
-            }
-            _ => Err(Error::internal("a node was recorded for an op without a gradient")),
-        }
+        gradients(&mut back, wanted)
     }
 
     /// Restores the call: arguments, the outputs that formulas read, and the metadata of its tensors.
@@ -273,7 +279,10 @@ impl Node {
             }
             match place {
                 Place::Input(i) => args[i as usize] = Value::Owned(t),
-                Place::Output(i) => outputs[i as usize] = Some(t),
+                Place::Output(i) => {
+                    self.restore_tangents(i, &t);
+                    outputs[i as usize] = Some(t);
+                }
                 // `None` items of a list (`Tensor?[]`) keep their positions.
                 Place::Item(i, item) => {
                     if let Value::Tensors(list) = &mut args[i as usize] {
@@ -284,6 +293,26 @@ impl Node {
             }
         }
         Ok(Unpacked { args, outputs, facts })
+    }
+}
+
+/// Runs the formulas of an op: one gradient for each edge.
+pub(crate) fn gradients(back: &mut Back, wanted: u64) -> Result<Grads> {
+    match &back.call.op.vjp {
+        Vjp::Each(list) => {
+            let one = |(i, g): (usize, &Grad)| (wanted & (1 << i) != 0).then(|| (g.formula)(back).ok()).transpose();
+            list.iter().enumerate().map(one).collect()
+        }
+        Vjp::Zero(args) => {
+            let zeros = |arg: usize| (super::kit().zeros)(&back.facts(arg));
+            let one = |(i, &arg): (usize, &usize)| (wanted & (1 << i) != 0).then(|| zeros(arg)).transpose();
+            args.iter().enumerate().map(one).collect()
+        }
+        Vjp::Joint(j) => {
+            back.wanted = wanted_args(j.args, back.call.args, back.facts, wanted);
+            Ok((j.formula)(back)?.into())
+        }
+        _ => Err(Error::internal("a node was recorded for an op without a gradient")),
     }
 }
 

@@ -1,7 +1,8 @@
 //! In-place calls: the op writes to its first argument, whose version is bumped and whose history is rewritten.
 
-use super::{autocast, call, check_facts, elementwise, launch, needs_record, overlap, written};
+use super::{autocast, call, check_facts, elementwise, jvp, launch, needs_record, overlap, written};
 use crate::autograd;
+use crate::autograd::forward::Visible;
 use crate::autograd::{diagnostics, history, node};
 use crate::error::{Error, Result};
 use crate::op::tracer::{self, Form, Traced};
@@ -31,26 +32,29 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     let recorded = needs_record(&whole) && target.dtype().is_differentiable();
     check_facts(&whole)?;
     written::check(&whole)?;
+    let dual = jvp::any_dual(&whole);
     if let Body::View(f) = &op.body {
-        return change_view(&whole, f(&whole)?, recorded);
+        let views = if dual { jvp::changed_views(&whole)? } else { Vec::new() };
+        let changed = change_view(&whole, f(&whole)?, recorded)?;
+        return jvp::put(&changed, views).map(|()| changed);
     }
     let once = writing_once(&whole, &target)?;
-    if let (Some(own), false) = (&once, recorded) {
+    if let (Some(own), false, false) = (&once, recorded, dual) {
         return inplace(op, own).map(|_| target);
     }
     overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
-    if cut || matches!(op.body, Body::Decompose(_) | Body::Opaque(_)) {
+    if cut || dual || matches!(op.body, Body::Decompose(_) | Body::Opaque(_)) {
         // Compute out of place, then `copy_` into `target` and record that: tensors saved inside must not observe the
-        // write. For an op without a gradient the copied values are constants.
+        // write. For an op without a gradient the copied values are constants. Tangents take this path too.
         let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
-        if tracked && !cut {
+        if (tracked && !cut) || (dual && autograd::grad_enabled()) {
             own[0] = Value::Owned((autograd::kit().clone)(&target)?);
         }
         let result = call(op, &own)?.swap_remove(0);
         elementwise::check_castable(result.dtype(), target.dtype())?;
         check_shape(&result, &target)?;
-        return adopt(op, target, &result, tracked && !cut);
+        return jvp::written(adopt(op, target, &result, tracked && !cut)?, &result);
     }
     // A formula that reads the value before the write needs a copy of it.
     let kept = recorded && reads_self(op);
@@ -102,6 +106,7 @@ fn writing_once(call: &Call, target: &Tensor) -> Result<Option<crate::op::Args<'
 
 /// Writes a composite's result into `target`; a non-view target inherits the result's history if possible.
 fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Result<Tensor> {
+    let _values_alone = Visible::only(0);
     let made = if tracked { history::grad_fn(result)? } else { None };
     match made {
         Some(e) if target.view_info().is_none() && target.dtype() == result.dtype() => {

@@ -8,6 +8,8 @@ pub mod autocast;
 mod capture;
 mod elementwise;
 mod inplace;
+mod jvp;
+mod jvp_rules;
 mod out;
 mod overlap;
 mod written;
@@ -49,33 +51,39 @@ pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Resu
 /// A call with the arguments as they are.
 #[inline(always)]
 fn call_as_given(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
-    if tracer::enabled() { call_traced(op, args, outputs) } else { call_untraced(op, args, outputs) }
+    own(|own| {
+        let call = Call { op, args };
+        // One bit of state that is read anyway: a thread without levels of forward mode goes straight on.
+        if own.forward.get() != 0 { jvp::call(own, &call, outputs) } else { call_observed(own, &call, outputs) }
+    })
+}
+
+#[inline(always)]
+fn call_observed(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
+    if tracer::enabled() { call_traced(own, call, outputs) } else { call_untraced(own, call, outputs) }
 }
 
 #[cold]
-fn call_traced(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
-    let traced = Traced { op, args, form: Form::Functional, outs: &[] };
+fn call_traced(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
+    let traced = Traced { op: call.op, args: call.args, form: Form::Functional, outs: &[] };
     let run = || {
         let mut made = Outputs::new();
-        call_untraced(op, args, &mut made).map(|()| made)
+        call_untraced(own, call, &mut made).map(|()| made)
     };
     *outputs = tracer::call(&traced, run, |made| made)?;
     Ok(())
 }
 
-fn call_untraced(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
-    let call = Call { op, args };
-    own(|own| {
-        forward(own, &call, outputs).map_err(|e| e.in_call(op.title()))?;
-        if own.inference.get() {
-            // Whether an output is new: a view is not, and a composite may return an argument.
-            let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
-            outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
-        } else if own.grad.get() && wants_grad(&call) {
-            record(own, &call, outputs).map_err(|e| e.in_call(op.title()))?;
-        }
-        Ok(())
-    })
+fn call_untraced(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
+    forward(own, call, outputs).map_err(|e| e.in_call(call.op.title()))?;
+    if own.inference.get() {
+        // Whether an output is new: a view is not, and a composite may return an argument.
+        let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
+        outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
+    } else if own.grad.get() && wants_grad(call) {
+        record(own, call, outputs).map_err(|e| e.in_call(call.op.title()))?;
+    }
+    Ok(())
 }
 
 /// Turns recording off until it is dropped: what a body does is no part of the graph.

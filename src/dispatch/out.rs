@@ -28,6 +28,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
         ));
     }
+    super::jvp::refuse(&whole, outs, "because it is an out= function")?;
     check_facts(&whole)?;
     outs.iter().try_for_each(history::check_inference)?;
     if outs.iter().any(|t| t.layout().has_internal_overlap()) {

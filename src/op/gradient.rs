@@ -52,6 +52,18 @@ pub enum Vjp {
     Unset,
 }
 
+/// How tangents of arguments become tangents of results, where that does not follow from the gradient alone as cheaply.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Jvp {
+    /// From the body and the gradient: `dispatch::jvp_rules`.
+    Derived,
+    /// The op is linear in its differentiable arguments together: `cat`, `sum`.
+    Linear,
+    /// The op is linear in each differentiable argument alone, apart from these, which are optional and added: `mm`, and a
+    /// convolution with its bias.
+    Multilinear(&'static [usize]),
+}
+
 impl Vjp {
     /// Calls `f` on the differentiable arguments, in the order of the node's edges, until it fails. Of `Missing` every tensor
     /// counts: none are listed.

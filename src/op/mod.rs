@@ -24,7 +24,7 @@ pub use self::body::{
 pub use self::choice::{Choice, Enumerated, unknown_choice};
 pub use self::dims::Dimensions;
 pub use self::generator::Generator;
-pub use self::gradient::{A0, A1, A2, A3, A4, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
+pub use self::gradient::{A0, A1, A2, A3, A4, Back, Grad, Joint, Jvp, OUT0, OUT1, OUT2, Vjp, d};
 pub use self::kind::Kind;
 pub use self::signature::{Param, Returns, Signature, sig};
 pub use self::term::{IntoArg, IntoArgs, Term};
@@ -117,6 +117,8 @@ pub struct Op {
     pub vjp: Vjp,
     /// How a call on every example of a batch runs: see `batch`.
     pub batch: Batching,
+    /// The rule of forward mode, which the table verifies.
+    pub jvp: Jvp,
     /// Signatures with the parameters in another order, which PyTorch still takes with a warning.
     pub deprecated: &'static [Signature],
     /// By default as the body's kind has it: see `dispatch::overlap`.
@@ -165,6 +167,7 @@ pub const OP: Op = Op {
     body: Body::Unset,
     vjp: Vjp::Unset,
     batch: Batching::ByBody,
+    jvp: Jvp::Derived,
     constant: &[],
     copies: None,
     unknown_choice,

@@ -89,7 +89,13 @@ impl SavedList {
     pub fn unpack(&self) -> Result<Vec<Option<Tensor>>> {
         let node = self.node()?;
         let items = self.lock().clone().ok_or_else(node::freed)?;
-        items.into_iter().map(|s| s.map(|s| s.unpack(&node, &node.outputs)).transpose()).collect()
+        let unpacked = |s: Saved| {
+            let output = if let Saved::Output { output, .. } = &s { Some(*output) } else { None };
+            let t = s.unpack(&node, &node.outputs)?;
+            output.into_iter().for_each(|i| node.restore_tangents(i, &t));
+            Ok(t)
+        };
+        items.into_iter().map(|s| s.map(unpacked).transpose()).collect()
     }
     /// Packs an item by hooks. `None`: it is not a tensor.
     pub fn repack(&self, i: usize, hooks: &SavedHooks) -> Result<Option<()>> {

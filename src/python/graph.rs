@@ -316,6 +316,7 @@ pub fn detach_in_place(t: &Tensor) -> PyResult<()> {
         ));
     }
     cut_off(t);
+    t.drop_tangents();
     Ok(())
 }
 

@@ -20,6 +20,7 @@ mod device;
 mod dlpack;
 mod error;
 mod export;
+mod forward;
 mod function;
 mod graph;
 mod guards;
@@ -81,6 +82,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     autocast::add(m)?;
     mode::add(m)?;
     transform::add(m)?;
+    forward::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;

@@ -18,6 +18,8 @@ pub struct Own {
     pub grad: Cell<bool>,
     pub inference: Cell<bool>,
     pub anomaly: Cell<u8>,
+    /// `autograd::forward`: the levels of forward mode that calls see, one bit for each.
+    pub forward: Cell<u32>,
     /// `autograd::saved`: whether saved-tensor hooks are installed.
     pub hooked: Cell<bool>,
     /// `autograd::node`: the last sequence number given.
@@ -39,6 +41,7 @@ thread_local! {
             grad: Cell::new(true),
             inference: Cell::new(false),
             anomaly: Cell::new(0),
+            forward: Cell::new(0),
             hooked: Cell::new(false),
             clock: Cell::new(0),
             drops: Cell::new(0),

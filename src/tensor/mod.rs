@@ -10,10 +10,12 @@ mod pin;
 pub mod print;
 pub mod raw;
 pub mod slot;
+pub mod tangents;
 mod uses;
 
 pub use self::pin::Pinned;
 pub use self::slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
+pub use self::tangents::Tangents;
 
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};

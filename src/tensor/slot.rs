@@ -7,6 +7,7 @@
 //! `AccumulateGrad` that programs see is created on demand and lives as long as there are edges to the leaf, as
 //! PyTorch's does.
 
+use super::tangents::Tangents;
 use super::{ACCUMULATES, GRAD_DTYPE, HAS_FN, INFERENCE, Meta, REPLAYED, Tensor};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -142,6 +143,8 @@ pub struct Rare {
     /// Python attributes and class, kept while the Python object does not exist.
     pub python: Option<Box<dyn Foreign>>,
     pub name: Option<String>,
+    /// Of forward mode.
+    pub tangents: Option<Arc<Tangents>>,
     /// With the flag `GRAD_DTYPE`: the dtype of the gradient; `None` means any.
     pub grad_dtype: Option<DType>,
     accumulator: Accumulator,

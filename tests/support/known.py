@@ -98,7 +98,7 @@ KNOWN = [
         "as in PyTorch the gradient is that of the logits whose log_softmax the input is",
     ),
     (
-        "gradgradcheck",
+        "gradgradcheck, forward mode",
         "nn.functional.ctc_loss nn.functional.ctc_loss.IntList ctc_loss ctc_loss.IntList _ctc_loss "
         "nn.functional.multilabel_margin_loss _multilabel_margin",
         "as in PyTorch there is no second gradient",
@@ -195,6 +195,11 @@ NOT_ABOUT = [
     ("edges", "cond", "'nuc'", "PyTorch's LAPACK raises for some shapes and gives NaN for others"),
     ("edges", "eigvalsh", "special", "PyTorch's LAPACK raises for some matrices with NaN and gives NaN for others"),
     ("gradcheck", "lstsq", "driver='gels[sd]'", "as in PyTorch no gradient passes through the singular values"),
+    *(
+        ("forward mode", op, "scale_grad_by_freq", "as in PyTorch the gradient is scaled, and the tangent is not")
+        for op in ("embedding", "embedding_bag")
+    ),
+    ("forward mode", "embedding", r"\), 1$", "as in PyTorch the padding has no gradient, and its tangent passes"),
     ("nodes", "diff", r"\], 0($|, prepend)", "a clone, where PyTorch writes a copy"),
     ("nodes", "corrcoef", "c64", "a complex number keeps no parts: its formula reads sizes alone"),
     (

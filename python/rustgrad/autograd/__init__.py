@@ -23,7 +23,7 @@ _LAZY = {
     "gradgradcheck": "gradcheck",
     "GradcheckError": "gradcheck",
 }
-_SUBMODULES = ("anomaly_mode", "function", "functional", "grad_mode", "graph", "profiler", "variable")
+_SUBMODULES = ("anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable")
 
 __all__ = [
     "Function",
@@ -33,6 +33,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "grad_mode",

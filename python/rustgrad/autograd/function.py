@@ -12,6 +12,7 @@ import warnings
 
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
+from .._C import _forward_levels, _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from .grad_mode import no_grad
 
 TYPE_CHECKING = False
@@ -44,6 +45,8 @@ class FunctionCtx:
         self.materialize_grads: bool = True
         self._materialize_non_diff_grads = True
         self.needs_input_grad: tuple[bool, ...] = ()
+        self.saved_for_forward: tuple[Any, ...] = ()
+        self._in_jvp = False
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Saves inputs, outputs or intermediate tensors (None is allowed) for `ctx.saved_tensors` in backward.
@@ -59,16 +62,18 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Saves tensors for `jvp`."""
+        """Saves tensors for `jvp`, in which `saved_tensors` are these."""
         self.saved_for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors given to `save_for_backward`.
+        """The tensors given to `save_for_backward`; in `jvp`, those given to `save_for_forward`.
 
         Raises:
             RuntimeError: one was changed in place since, or the graph has been freed.
         """
+        if self._in_jvp:
+            return self.saved_for_forward
         return self._to_save if self._saved is None else self._saved.unpack()
 
     @property
@@ -229,7 +234,7 @@ class Function(metaclass=_FunctionMeta):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any, **kwargs: Any) -> Any:
-        """Forward mode; not used."""
+        """Computes a tangent (or None) for each output from those of the inputs: forward mode."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
@@ -267,13 +272,20 @@ class Function(metaclass=_FunctionMeta):
         ctx._is_tensor = is_tensor
         recorded = is_grad_enabled()
         ctx.needs_input_grad = tuple(t and (a.requires_grad and recorded) for a, t in zip(args, is_tensor, strict=True))
-        with no_grad():
-            if separate:
-                output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)
-            else:
-                output = cls.forward(ctx, *args, **kwargs)
-        return _record(cls, ctx, args, output, separate)
+        levels = _forward_levels()
+        # The function's own `jvp` says what forward mode computes.
+        enabled = _is_fwd_grad_enabled()
+        _set_fwd_grad_enabled(False)
+        try:
+            with no_grad():
+                if separate:
+                    output = cls.forward(*args)
+                    cls.setup_context(ctx, args, output)
+                else:
+                    output = cls.forward(ctx, *args, **kwargs)
+        finally:
+            _set_fwd_grad_enabled(enabled)
+        return _record(cls, ctx, args, output, separate, levels)
 
 
 def _bind_arguments(forward, args, kwargs):
@@ -289,7 +301,7 @@ def _bind_arguments(forward, args, kwargs):
     return bound.args
 
 
-def _record(cls, ctx, args, output, separate):
+def _record(cls, ctx, args, output, separate, levels):
     single = not isinstance(output, tuple)
     outputs = (output,) if single else output
     for dirty in ctx._dirty:
@@ -312,13 +324,18 @@ def _record(cls, ctx, args, output, separate):
             else (None, None, None, True)
             for o in outputs
         )
+    raw = outputs
     outputs, ctx._saved = _C._function_apply(
         ctx if recorded else None, _name(cls), args, outputs, ctx._dirty, ctx._non_differentiable, ctx._to_save
     )
     if recorded:
         # From here on the node owns them; keeping them here too would make a reference cycle.
         ctx._to_save = ()
-    ctx._dirty = ctx._non_differentiable = ()
+    if levels:
+        from ._function_forward import propagate
+
+        propagate(cls, ctx, args, raw, outputs)
+    ctx._dirty = ctx._non_differentiable = ctx.saved_for_forward = ()
     return outputs[0] if single else outputs
 
 

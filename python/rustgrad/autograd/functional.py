@@ -7,6 +7,7 @@ linear in its gradient, so differentiating it with respect to that gradient tran
 from __future__ import annotations
 
 from .._base import Tensor, eye, is_grad_enabled, stack, zeros, zeros_like
+from .._C import _forward_levels
 from ._engine import grad as autograd_grad
 from .grad_mode import enable_grad, set_grad_enabled
 
@@ -34,13 +35,17 @@ def _as_tuple(value, what, where):
 
 def _fresh(tensors, create_graph, need_graph):
     """New tensors, so that the inputs are distinct from tensors the function closes over."""
+    if _forward_levels():
+        # Views, since a detached tensor has no tangent.
+        views = (t.view_as(t) for t in tensors)
+        return tuple(v.requires_grad_() if need_graph and not v.requires_grad else v for v in views)
     return tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in tensors
     )
 
 
 def _finish(values, create_graph, is_tuple):
-    if not create_graph:
+    if not create_graph and not _forward_levels():
         values = tuple(v.detach() for v in values)
     return values if is_tuple else values[0]
 
@@ -242,7 +247,8 @@ def jacobian(
         create_graph (bool): the Jacobian can be differentiated.
         strict (bool): an output that does not depend on an input is an error instead of zero.
         vectorize (bool): all rows at once, by one backward pass over a batch of them.
-        strategy (str): rows are computed in reverse for any value; as in PyTorch "forward-mode" needs `vectorize`.
+        strategy (str): "reverse-mode", or "forward-mode", which needs `vectorize` and takes a pass for each element of
+            the inputs.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -254,10 +260,8 @@ def jacobian(
             "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
             "either set `strict=False` or `vectorize=False`."
         )
-    if strategy == "forward-mode" and not vectorize:
-        raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
-        )
+    if strategy == "forward-mode":
+        return _forward_jacobian(func, inputs, create_graph, strict, vectorize)
     with enable_grad():
         is_inputs_tuple, inputs = _as_tuple(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, create_graph, need_graph=True)
@@ -273,6 +277,34 @@ def jacobian(
             for i, o in enumerate(outputs)
         )
     return result if is_outputs_tuple else result[0]
+
+
+def _forward_jacobian(func, inputs, create_graph, strict, vectorize):
+    """`jacobian` by forward mode: a pass for each element of the inputs."""
+    for asked, what in ((create_graph, "create_graph"), (strict, "strict")):
+        if asked:
+            error = NotImplementedError if what == "create_graph" else RuntimeError
+            raise error(
+                f'torch.autograd.functional.jacobian: `{what}=True` and `strategy="forward-mode"` are not supported together '
+                f'(yet). Please either set `{what}=False` or `strategy="reverse-mode"`.'
+            )
+    if not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+        )
+    from ..func._forward import jacfwd
+
+    is_inputs_tuple, inputs = _as_tuple(inputs, "inputs", "jacobian")
+    was_tuple = []
+
+    def checked(*args):
+        is_tuple, outputs = _as_tuple(func(*args), "outputs of the user-provided function", "jacobian")
+        was_tuple.append(is_tuple)
+        return outputs
+
+    result = jacfwd(checked, tuple(range(len(inputs))))(*inputs)
+    result = tuple(r if is_inputs_tuple else r[0] for r in result)
+    return result if was_tuple[0] else result[0]
 
 
 def _single_output(func, where, strict):

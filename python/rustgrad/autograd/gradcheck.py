@@ -157,10 +157,27 @@ def _parts(function, outputs):
     return [(part("imag"), wording.format("imaginary")), (part("real"), wording.format("real"))]
 
 
-def _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_dtypes):
+def _check_forward(function, prefix, inputs, active, numerical, tolerances, check_dtypes):
+    from ._gradcheck_forward import forward_jacobians
+
+    for which, (i, _) in enumerate(active):
+        for number, a in enumerate(forward_jacobians(function, inputs, active, which, check_dtypes)):
+            n = numerical[i][number]
+            if not _all_close(a.to(n.dtype), n, *tolerances):
+                raise GradcheckError(
+                    f"{prefix}Jacobian computed with forward mode mismatch for output {number} with respect to input {i},\n"
+                    f"numerical:{n}\nanalytical:{a}\n"
+                )
+
+
+def _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_dtypes, modes):
     outputs = [o for o in _as_tuple(function(*inputs)) if _is_inexact(o)]
     active = [(i, x) for i, x in enumerate(inputs) if _is_inexact(x) and x.requires_grad]
     numerical = {i: _numerical_jacobians(function, inputs, x, eps, len(outputs)) for i, x in active}
+    if modes["forward"]:
+        _check_forward(function, prefix, inputs, active, numerical, (rtol, atol), check_dtypes)
+    if not modes["backward"]:
+        return
     differentiable = [(j, o) for j, o in enumerate(outputs) if o.requires_grad]
     for j, output in enumerate(outputs):
         if output.requires_grad or differentiable:
@@ -273,7 +290,9 @@ def gradcheck(
         nondet_tol (float): allowed difference between two runs of backward.
         check_undefined_grad (bool): also run backward with some outputs lacking a gradient.
         check_grad_dtypes (bool): the gradients' dtypes must be the inputs'.
-        fast_mode, masked, check_batched_grad: accepted; the full check runs, and batches are loops over single runs.
+        check_forward_ad, check_backward_ad (bool): which modes are compared.
+        fast_mode, masked, check_batched_grad, check_batched_forward_grad: accepted; the full check runs, and batches are
+            loops over single runs.
 
     Returns:
         True, or False if a check fails and `raise_exception` is False.
@@ -282,20 +301,27 @@ def gradcheck(
         GradcheckError: a check fails.
         AssertionError: the shape or dtype of an output changes with the inputs.
         ValueError: no input requires grad.
-        NotImplementedError: forward mode is requested.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    if check_forward_ad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck: forward mode is not supported; use check_backward_ad=True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    modes = {"forward": check_forward_ad, "backward": check_backward_ad}
     inputs = _as_tuple(inputs)
     _check_inputs(inputs)
     try:
         for function, prefix in _parts(func, func(*inputs)):
-            _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_grad_dtypes)
-        _check_zero_grad(func, inputs)
-        if check_undefined_grad:
-            _check_undefined(func, inputs)
+            _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_grad_dtypes, modes)
+        if check_forward_ad and check_undefined_grad:
+            from ._gradcheck_forward import check_undefined
+
+            check_undefined(func, inputs, [(i, x) for i, x in enumerate(inputs) if _is_inexact(x) and x.requires_grad])
+        if check_backward_ad:
+            _check_zero_grad(func, inputs)
+            if check_undefined_grad:
+                _check_undefined(func, inputs)
     except GradcheckError:
         if raise_exception:
             raise
@@ -354,6 +380,8 @@ def gradgradcheck(
     active = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
 
     def backward_of(*args):
+        # Dual inputs are views without history.
+        args = [x.view_as(x).requires_grad_() if i in active and not x.requires_grad else x for i, x in enumerate(args)]
         outputs = _differentiable(func(*args[: len(args) - n]))
         chosen = [args[i] for i in active]
         grads = autograd_grad(outputs, chosen, args[len(args) - n :], create_graph=True, allow_unused=True)

@@ -1,4 +1,4 @@
-"""`rustgrad.func`: transforms of functions (`vmap`, `grad`, `vjp`, `jacrev`), modules called with given parameters."""
+"""`rustgrad.func`: transforms of functions (`vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`), modules called with given parameters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .._base import Tensor, stack
 from ..nn.utils.stateless import _functional_call
 from ._grad import debug_unwrap, functionalize, grad, grad_and_value, jacrev, vjp
 from ._vmap import vmap
+from ._forward import hessian, jacfwd, jvp, linearize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ __all__ = [
     "functionalize",
     "grad",
     "grad_and_value",
+    "hessian",
+    "jacfwd",
     "jacrev",
+    "jvp",
+    "linearize",
     "stack_module_state",
     "vjp",
     "vmap",

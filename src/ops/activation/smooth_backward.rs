@@ -4,7 +4,7 @@
 //! so that gradients of any order exist. The formula is the fused op's test oracle.
 
 use super::smooth::Approximate;
-use crate::autograd::grad_enabled;
+use crate::autograd::forward::is_differentiated;
 use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::number_class::{MapComplex, MapReal, Real};
@@ -32,7 +32,7 @@ pub(crate) const GELU_SCALE: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
 
 /// Whether the call will not be recorded, so that the fused op may run.
 fn plain(c: &Call) -> bool {
-    !grad_enabled() || !c.all_tensors().any(|t| t.requires_grad())
+    !c.all_tensors().any(is_differentiated)
 }
 pub(crate) const fn formula(run: fn(&Call) -> Result<Outputs>, fused: &'static Op) -> Body {
     decompose_or(run, fused, plain)

@@ -190,6 +190,7 @@ pub static MUL: Op = Op {
     aliases: &["multiply"],
     forms: FMIO,
     body: elementwise(&TIMES),
+    jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g_times(1)), d(1, A0, |c| c.g_times(0))]),
     samples: &[
         "f32[2,3], f32[2,3]",

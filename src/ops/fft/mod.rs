@@ -161,6 +161,7 @@ pub static C2C: Op = Op {
         },
         None,
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| C2C.call((c.g(), c.ints(1), c.int(2), !c.flag(3))))]),
     samples: &[
         "c64[4], (0,), 0, True",
@@ -217,6 +218,7 @@ pub static R2C: Op = Op {
         },
         None,
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A0, real_gradient)]),
     keeps: Some("self dim normalization onesided"),
     samples: &["f32[4], (0,), 0, True", "f64[2,3,5], (1, 2), 1, True", "f32[3,2], (0,), 2, False"],
@@ -284,6 +286,7 @@ pub static C2R: Op = Op {
         },
         None,
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, half_gradient)]),
     keeps: Some("dim normalization"),
     samples: &["c64[3], (0,), 2, 4", "c128[2,3,3], (1, 2), 1, 5", "c64[1,2], (0,), 0, 1"],

@@ -211,6 +211,7 @@ pub static INDEX_KERNEL: Op = Op {
         |c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0]),
         Some(|c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0])),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| INDEX_PUT.call((c.zeros(0), c.call.args[1].clone(), c.g(), true)))]),
     keeps: Some("indices self_sym_sizes"),
     samples: &["f32[3,4], [i64[2](= 2, 0)]", "f32[3,4], [None, i64[2](= 2, 0)]"],
@@ -303,6 +304,7 @@ pub static INDEX_PUT: Op = Op {
         any_dtype: false,
         reads_host: false,
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[
         d(0, A1, |c| match c.flag(3) {
             true => c.g(),

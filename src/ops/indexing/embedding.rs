@@ -74,6 +74,7 @@ pub static EMBEDDING: Op = Op {
     doc: "The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference.",
     forms: F,
     body: kernel(infer, lookup, Some(lookup_gpu)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let (n, pad) = (c.shape(0)[0] as i64, c.int(2));
         EMBEDDING_BACKWARD.call((c.g(), c.arg(1), n, pad, c.flag(3)))
@@ -115,6 +116,7 @@ pub static EMBEDDING_BACKWARD: Op = Op {
         scatter_rows,
         Some(scatter_rows_gpu),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let rows = EMBEDDING.call((c.g(), c.arg(1)));
         let pad = c.int(3);

@@ -102,6 +102,7 @@ pub static GATHER: Op = Op {
     doc: "Picks along `dim` by an index for each element: `out[i][j] = self[index[i][j]][j]` for `dim` 0. The result has the index's shape.",
     forms: FMO,
     body: kernel(gather_spec, run_gather, Some(run_gather)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A2, |c| SCATTER_ADD.call((c.zeros(0), c.int(1), c.arg(2), c.g())))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](0..3)",
@@ -233,6 +234,7 @@ pub static SCATTER: Op = Op {
     doc: "Writes `src` along `dim` by an index for each element: `self[index[i][j]][j] = src[i][j]` for `dim` 0.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, Mode::Set, true)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A2, |c| c.unwritten(c.g())), d(3, A2, |c| c.scattered(c.g()))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](= 0, 1, 2, 0, 1, 2, 0, 1), f32[2,4]",
@@ -311,6 +313,7 @@ pub static SCATTER_ADD: Op = Op {
     doc: "Adds `src` along `dim` by an index for each element; indices may repeat.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, Mode::Add, true)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(3, A2, |c| c.scattered(c.g()))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](0..3), f32[2,4]",

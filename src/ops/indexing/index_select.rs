@@ -78,6 +78,7 @@ pub static INDEX_SELECT: Op = Op {
     doc: "The slices of a dimension that a 1-d index names, in its order, copied.",
     forms: FMO,
     body: kernel(select_spec, run_select, Some(run_select)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A2, |c| {
         let dim = c.int(1);
         INDEX_ADD.call((c.zeros(0), dim, c.arg(2), c.g()))
@@ -168,6 +169,7 @@ pub static INDEX_ADD: Op = Op {
     doc: "Adds slice `i` of `source`, times `alpha`, to slice `index[i]` of `self`; indices may repeat.",
     forms: FMIO,
     body: kernel_into(run_add, Some(run_add)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[
         d(0, 0, |c| c.g()),
         d(3, A2, |c| {
@@ -268,6 +270,7 @@ pub static INDEX_COPY: Op = Op {
     doc: "Writes slice `i` of `source` over slice `index[i]` of `self`.",
     forms: FMIO,
     body: kernel_into(run_copy, Some(run_copy)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[
         d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1), c.arg(2), 0))),
         d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1), c.arg(2))).reshape(&c.sizes(3))),

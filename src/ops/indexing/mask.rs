@@ -143,6 +143,7 @@ pub static MASKED_KEEP: Op = Op {
     forms: HIDDEN,
     promote: Promote::By(|c, _| Ok((c.tensor(0)?.dtype(), c.tensor(0)?.dtype()))),
     body: elementwise(&KEEP),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| MASKED_KEEP.call((c.g(), c.arg(1))))]),
     samples: &["f32[2,3], b8[2,3]"],
     errors: &[("f32[2], b8[3]", "RuntimeError", "must match the size")],
@@ -233,6 +234,7 @@ pub static MASKED_SELECT: Op = Op {
             Some(select_masked),
         )
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let f = c.facts(0);
         match broadcast(&f.shape, &c.shape(1)) {
@@ -298,6 +300,7 @@ pub static MASKED_SCATTER: Op = Op {
         any_dtype: false,
         reads_host: false,
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[
         d(0, A1, |c| c.g().masked_fill(c.arg(1))),
         d(2, A1, |c| {

@@ -92,6 +92,7 @@ pub static TAKE: Op = Op {
         run_take,
         Some(run_take),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| PUT.call((c.zeros(0), c.arg(1), c.g(), true)))]),
     samples: &["f32[2,3], i64[2](= 0, 5)", "f32[4], i64[2,2](= 0, -1, 1, 1)"],
     errors: &[
@@ -145,6 +146,7 @@ pub static PUT: Op = Op {
     doc: "Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`.",
     forms: FMI,
     body: kernel_into_clone(run_put, Some(run_put)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[
         d(0, A1, |c| match c.flag(3) {
             true => c.g(),

@@ -4,7 +4,7 @@
 
 use super::checks::*;
 use super::svd::{gaps, phase_free, skew};
-use crate::autograd::grad_enabled;
+use crate::autograd::forward::is_differentiated;
 use crate::cpu::linalg::{At, Batch, Field, spectrum};
 use crate::dtype::c128;
 use crate::error::{Error, Result};
@@ -131,7 +131,7 @@ pub static EIGVALSH: Op = Op {
     doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
     body: decompose(|c| {
         let a = c.tensor(0)?;
-        first(&EIGH_STEP, (a, c.args[1].reborrow(), grad_enabled() && a.requires_grad())).outputs()
+        first(&EIGH_STEP, (a, c.args[1].reborrow(), is_differentiated(a))).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3](spd)", "f32[2,3,3](spd), 'U'", "c64[2,2](spd)"],
@@ -225,7 +225,7 @@ pub static EIGVALS: Op = Op {
     body: decompose(|c| {
         let a = c.tensor(0)?;
         square(a, "linalg.eigvals")?;
-        match grad_enabled() && a.requires_grad() {
+        match is_differentiated(a) {
             true => first(&EIG, (a,)).outputs(),
             false => EIGVALS_STEP.calls((a,)),
         }

@@ -97,6 +97,7 @@ pub static MM: Op = Op {
         product,
         Some(product),
     ),
+    jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[
         d(0, A1, |c| MM.call((c.g(), c.arg(1).t().conj()))),
         d(1, A0, |c| MM.call((c.arg(0).t().conj(), c.g()))),
@@ -141,6 +142,7 @@ pub static BMM: Op = Op {
         product,
         Some(product),
     ),
+    jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[
         d(0, A1, |c| BMM.call((c.g(), c.arg(1).transpose(1, 2).conj()))),
         d(1, A0, |c| BMM.call((c.arg(0).transpose(1, 2).conj(), c.g()))),

@@ -5,7 +5,7 @@
 
 use super::checks::*;
 use crate::autograd::GradGuard;
-use crate::autograd::grad_enabled;
+use crate::autograd::forward::is_differentiated;
 use crate::cpu::linalg::{At, Batch, Field, spectrum};
 use crate::error::{Error, Result};
 use crate::op::*;
@@ -193,7 +193,7 @@ pub static SVDVALS: Op = Op {
     body: decompose(|c| {
         let a = c.tensor(0)?;
         no_driver(c, 1)?;
-        Ok(smallvec![SVD_STEP.calls((a, false, grad_enabled() && a.requires_grad()))?.swap_remove(1)])
+        Ok(smallvec![SVD_STEP.calls((a, false, is_differentiated(a)))?.swap_remove(1)])
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,4,2]", "f32[2,3]", "c64[2,2]", "f32[0,3]"],

@@ -56,6 +56,7 @@ pub static MV: Op = Op {
         mv,
         Some(mv),
     ),
+    jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[
         d(0, A1, |c| c.g().unsqueeze(1) * c.arg(1).conj()),
         d(1, A0, |c| MV.call((c.arg(0).t().conj(), c.g()))),
@@ -107,6 +108,7 @@ pub static DOT: Op = Op {
     doc: "The dot product of two vectors: `sum(self * tensor)`, no conjugation.",
     forms: FMO,
     body: kernel(infer_dot, run_dot, Some(run_dot)),
+    jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g() * c.arg(1).conj()), d(1, A0, |c| c.g() * c.arg(0).conj())]),
     samples: &["f32[3], f32[3]", "i64[3], i64[3]", "c64[3], c64[3]", "f32[0], f32[0]"],
     errors: &[
@@ -123,6 +125,7 @@ pub static VDOT: Op = Op {
     doc: "The dot product of two vectors, the first one conjugated.",
     forms: FMO,
     body: kernel(infer_dot, run_vdot, Some(run_vdot)),
+    jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g().conj() * c.arg(1)), d(1, A0, |c| c.g() * c.arg(0))]),
     samples: &["f32[3], f32[3]", "c64[3], c64[3]"],
     errors: &[("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size")],
@@ -166,6 +169,7 @@ pub static TRACE: Op = Op {
         }
         SUM.calls((DIAGONAL.call((t,)),))
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let shape = c.shape(0);
         let (n, step) = (shape[0].min(shape[1]) as i64, shape[1] as i64 + 1);

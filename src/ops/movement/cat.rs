@@ -111,6 +111,7 @@ pub static CAT: Op = Op {
     aliases: &["concat", "concatenate"],
     forms: FO,
     body: kernel(cat_spec, cat, Some(cat)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Joint(Joint { args: &[0], saves: 0, formula: uncat }),
     samples: &[
         "[f32[2,3], f32[1,3]]",
@@ -195,6 +196,7 @@ pub static STACK: Op = Op {
     doc: "Joins tensors of one shape along a new dimension. Dtypes promote.",
     forms: FO,
     body: kernel(stack_spec, stack, Some(stack)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Joint(Joint {
         args: &[0],
         saves: 0,
@@ -335,6 +337,7 @@ pub static BLOCK_DIAG: Op = Op {
         block_diag,
         Some(block_diag),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Joint(Joint { args: &[0], saves: 0, formula: unblock }),
     samples: &["[f32[2,2], f32[1,3]]", "[f32[2], f32[]]", "[f32[1,1], i64[1,2]]"],
     errors: &[("[f32[1,1,1]]", "RuntimeError", "2 or fewer dimensions")],

@@ -60,6 +60,7 @@ pub static CLONE: Op = Op {
         let (t, format) = (c.tensor(0)?, c.format(1).unwrap_or(Format::Preserve));
         Ok(smallvec![Spec { layout: t.layout().formed(format)?, ..Spec::following(t) }])
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
     samples: &["f32[2,3]", "i64[4]", "b8[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -111,6 +112,7 @@ pub static TO_COPY: Op = Op {
         }])
     }),
     warns: Some(|c| imaginary_lost(c.opt_tensor(0)?.dtype(), c.dtype(1)?)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let f = c.facts(0);
         TO_COPY.call((c.g(), f.dtype, f.device))
@@ -153,6 +155,7 @@ pub static COPY_: Op = Op {
         any_dtype: false,
         reads_host: false,
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().to_device(c.facts(1).device))]),
     node: "CopyBackwards",
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "i64[3], f32[3]"],
@@ -309,6 +312,7 @@ pub static CONJUGATED: Op = Op {
 const CONJUGATED_BASE: Op = Op {
     forms: HIDDEN,
     body: elementwise(&CONJUGATE),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().conj())]),
     samples: &["c64[3]", "f32[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],

@@ -38,6 +38,7 @@ pub static FLIP: Op = Op {
         |c, out| flip_cpu(c.tensor(0)?, &c.distinct_dims(1)?, &out[0]),
         Some(|c, out| flip_gpu(c.tensor(0)?, &c.distinct_dims(1)?, &out[0])),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| FLIP.call((c.g(), c.ints(1))))]),
     samples: &["f32[2,3], (0,)", "f32[2,3,4], (0, 2)", "f32[4], (-1,)", "i64[2,3], (1,)", "f32[2,3], ()"],
     errors: &[
@@ -157,6 +158,7 @@ pub static ROLL: Op = Op {
         roll,
         Some(roll),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let back: Ints = c.ints(1).iter().map(|s| -s).collect();
         ROLL.call((c.g(), back, c.ints(2)))
@@ -210,6 +212,7 @@ pub static ROT90: Op = Op {
         |c, out| rotate(c, out, flip_cpu),
         Some(|c, out| rotate(c, out, flip_gpu)),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| ROT90.call((c.g(), -c.int(1), c.ints(2))))]),
     samples: &["f32[2,3]", "f32[2,3], 2", "f32[2,3,2], -1, (1, 2)", "f32[2,2], 4"],
     errors: &[

@@ -53,6 +53,7 @@ pub static REPEAT: Op = Op {
     doc: "The tensor repeated along each dimension; more repeats than dimensions add dimensions in front.",
     forms: M,
     body: kernel(repeat_spec, repeat, Some(repeat)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let (shape, repeats) = (c.sizes(0), c.ints(1));
         let lead = repeats.len() - shape.len();

@@ -42,6 +42,7 @@ pub static TRIL: Op = Op {
     doc: "The lower triangle of matrices, zeros above the given diagonal.",
     forms: FMIO,
     body: kernel_onto(like_matrix, tri_cpu::<false>, Some(tri_gpu::<false>)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| TRIL.call((c.g(), c.int(1))))]),
     samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
@@ -56,6 +57,7 @@ pub static TRIU: Op = Op {
     doc: "The upper triangle of matrices, zeros below the given diagonal.",
     forms: FMIO,
     body: kernel_onto(like_matrix, tri_cpu::<true>, Some(tri_gpu::<true>)),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| TRIU.call((c.g(), c.int(1))))]),
     samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
@@ -166,6 +168,7 @@ pub static DIAG_EMBED: Op = Op {
         embed,
         Some(embed),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let at = |i| c.int(i);
         DIAGONAL.call((c.g(), at(1), at(2), at(3)))
@@ -211,6 +214,7 @@ pub static DIAGONAL_COPY: Op = Op {
         |c, out| out[0].copy_raw(&diagonal_of(c.tensor(0)?, c)?),
         Some(|c, out| out[0].copy_raw(&diagonal_of(c.tensor(0)?, c)?)),
     ),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let at = |i| c.int(i);
         c.unwindow(&crate::ops::view::slice::DIAGONAL_BACKWARD, |l| l.diagonal(at(1), at(2), at(3)))

@@ -4,7 +4,7 @@
 //! would be far larger than the input and the output, so `cdist` works in tiles of pairs, in both directions, or uses a
 //! matrix product: `|x - y|^2 = |x|^2 + |y|^2 - 2 x y`, less accurate and much faster.
 
-use crate::autograd::grad_enabled;
+use crate::autograd::forward::differentiating;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::layout::broadcast;
@@ -78,7 +78,7 @@ fn distances(c: &Call) -> Result<Outputs> {
 
 /// The norms of rows. The gradient of a maximum goes undivided to each maximal component, unlike that of a norm.
 fn norms(gaps: Term, p: f64) -> Term {
-    if p != f64::INFINITY || !grad_enabled() {
+    if p != f64::INFINITY || !differentiating() {
         return VECTOR_NORM.call((gaps, p, [-1]));
     }
     let size = gaps.abs();
@@ -114,7 +114,7 @@ fn tiled(c: &Call) -> Result<Outputs> {
 fn distances_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let (a, b) = (c.arg(0).ok()?, c.arg(1).ok()?);
     let [rows, others] = runs(&a, &b)?;
-    if grad_enabled() || rows.len() * others.len() < 2 {
+    if differentiating() || rows.len() * others.len() < 2 {
         return c.through(distances);
     }
     let sums = [0, 1].map(|i| c.wants(i).then(|| c.zeros(i)));

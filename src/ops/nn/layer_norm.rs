@@ -162,7 +162,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
 fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let (x, g, k) = (c.arg(0), c.g(), c.ints(1).len());
     let weight = c.opt_tensor(2);
-    if !crate::autograd::grad_enabled() {
+    if !crate::autograd::forward::differentiating() {
         let args: Args = smallvec![
             g.into_arg()?,
             x.into_arg()?,

@@ -58,6 +58,7 @@ pub static CUMSUM: Op = Op {
     doc: "The running sum along a dimension. Integers and bools accumulate in int64.",
     forms: FMIO,
     body: kernel(infer_sum, |c, out| run(Scan::Sum, c, out), Some(|c, out| run_gpu(gpu::Scan::Sum, c, out))),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let dim = c.int(1);
         if c.ndim(0) == 0 { c.g() } else { CUMSUM.call((c.g().flip_(dim), dim)).flip_(dim) }

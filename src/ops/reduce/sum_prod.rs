@@ -108,6 +108,7 @@ pub static SUM: Op = Op {
         let t = c.tensor(0)?;
         Ok(Spec::one(&[], sum_dtype(t, c.dtype(1)), t.device()))
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand(&c.sizes(0)))]),
     samples: &["f32[2,3]", "i64[4]", "b8[5]", "f32[2,3], dtype=float64"],
     errors: &[("'a'", "TypeError", "invalid combination of arguments")],
@@ -129,6 +130,7 @@ pub static SUM_DIM: Op = Op {
             t.device(),
         ))
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand_reduced(c, 1, 2))]),
     node: "SumBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], -1, dtype=float64", "i64[2,3], 1"],
@@ -165,6 +167,7 @@ pub static MEAN: Op = Op {
     doc: "The mean of all elements: their sum divided by their number. Floating or complex only; nan of nothing.",
     forms: FMO,
     body: over_all::<Average>(|c| Ok(Spec::one(&[], float_only(c, c.dtype(1))?, c.tensor(0)?.device()))),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand(&c.sizes(0)))]),
     samples: &["f32[2,3]", "f32[0]", "i64[4], dtype=float32", "f64[3]", "c64[3]", "bf16[5]"],
     errors: &[
@@ -187,6 +190,7 @@ pub static MEAN_DIM: Op = Op {
         let dtype = float_only(c, c.dtype(3))?;
         Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), dtype, t.device()))
     }),
+    jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand_reduced(c, 1, 2))]),
     node: "MeanBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], None", "i64[2,3], 1, dtype=float64"],

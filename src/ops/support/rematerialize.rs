@@ -71,10 +71,11 @@ impl Back<'_> {
 
 /// A tensor that the graph of the steps begins at: of the same elements, with the history of `t` where that counts.
 fn start(t: &Tensor, recorded: bool) -> Result<Tensor> {
-    if recorded {
+    if recorded && t.requires_grad() {
         return crate::ops::view::reshape::ALIAS.call((t,)).ok();
     }
     let leaf = t.detach();
     leaf.set_flag(LEAF_GRAD, true);
+    t.tangents().into_iter().for_each(|cell| leaf.share_tangents(cell));
     Ok(leaf)
 }

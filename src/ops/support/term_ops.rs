@@ -139,6 +139,7 @@ static KIT: Kit = Kit {
     add: |a, b| arith::ADD.call((a, b)).ok(),
     add_: |a, b| arith::ADD.call_inplace((a, b)).map(drop),
     sum_to,
+    expand: |t, shape| reshape::EXPAND.call((t, shape)).ok(),
     cast: |t, d| copy::TO_COPY.call((t, d)).ok(),
     real: |t| copy::REAL.call((t,)).ok(),
     clone: |t| copy::CLONE.call((t,)).ok(),
@@ -150,6 +151,7 @@ static KIT: Kit = Kit {
     },
     has_nan,
     copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
+    zero_: |t| copy::FILL_.call_inplace((t, 0)).map(drop),
     copy_op: &copy::COPY_,
     as_strided: &crate::ops::view::as_strided::AS_STRIDED_VIEW,
 };

@@ -31,8 +31,7 @@ pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
     let (heads, groups) = (query.size(n - 3), key.size(n - 3));
     let grouped = heads == groups || (o.gqa && groups > 0 && heads.is_multiple_of(groups));
     let scores = [&query.shape()[..n - 1], &[key.size(n - 2)]].concat();
-    let mask =
-        o.mask.is_none_or(|m| fits(m.shape(), &scores) && !(m.requires_grad() && crate::autograd::grad_enabled()));
+    let mask = o.mask.is_none_or(|m| fits(m.shape(), &scores) && !crate::autograd::forward::is_differentiated(m));
     grouped
         && mask
         && query.device() == Device::Cpu
@@ -173,7 +172,7 @@ pub static FLASH: Op = Op {
 
 /// One kernel; if the gradient is recorded, through the composition.
 fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
-    if crate::autograd::grad_enabled() {
+    if crate::autograd::forward::differentiating() {
         return c.through(|call| {
             let options = Options {
                 mask: call.opt_tensor(MASK),

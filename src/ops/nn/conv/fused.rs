@@ -137,5 +137,5 @@ pub static WEIGHT_GRADIENT: Op = Op {
 /// Whether the gradient of the weight has a kernel: where it is not recorded itself.
 pub(crate) fn weights_fit(x: &Tensor) -> bool {
     let dtype: DType = x.dtype();
-    dtype.is_float() && !x.device().is_gpu() && !crate::autograd::grad_enabled()
+    dtype.is_float() && !x.device().is_gpu() && !crate::autograd::forward::differentiating()
 }

@@ -328,6 +328,7 @@ pub static CONVOLUTION: Op = Op {
     doc: "Convolution, or with `transposed` its transpose, of [batch, channels, ..] over one to three dimensions, as many as the weight has beyond two. The lists hold one number for all of them, or one for each.",
     forms: F,
     body: decompose_or(convolution, &fused::CONVOLUTION_KERNEL, fused::fits),
+    jvp: Jvp::Multilinear(&[2]),
     vjp: Vjp::Joint(Joint { args: &[0, 1, 2], saves: A0 | A1, formula: gradient::gradients }),
     keeps: Some(
         "bias_sym_sizes_opt=bias_sym_sizes dilation groups input output_padding padding stride transposed weight",

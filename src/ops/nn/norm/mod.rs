@@ -97,7 +97,7 @@ struct Saved {
 fn gradients(c: &Back, s: Saved, args: [usize; 3]) -> Result<Vec<Option<Tensor>>> {
     // A gradient of the statistics themselves, which group normalisation passes on, is for the formulas too.
     let by_statistics = s.groups.is_some() && (c.has_grad(1) || c.has_grad(2));
-    let parts = if crate::autograd::grad_enabled() || by_statistics {
+    let parts = if crate::autograd::forward::differentiating() || by_statistics {
         let tied = args.into_iter().take(2).collect::<Vec<_>>();
         let [dx, dw, db] = recorded(c, s);
         [dx.ok()?, dw.ok()?, c.tied(db, &tied).ok()?]

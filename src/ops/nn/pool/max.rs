@@ -67,7 +67,7 @@ pub(crate) fn by_places<const D: usize>(c: &Back) -> Term {
 /// The values alone where no gradient is wanted, else with the places that it needs.
 fn values(c: &Call, with_places: &'static Op, alone: &'static Op) -> Result<Outputs> {
     let args: Args = c.args[..ARGUMENTS].iter().map(|v| v.reborrow()).collect();
-    if crate::autograd::grad_enabled() && c.tensor(0)?.requires_grad() {
+    if crate::autograd::forward::is_differentiated(c.tensor(0)?) {
         return Ok(smallvec![with_places.calls(args)?.swap_remove(0)]);
     }
     alone.calls(args)

@@ -107,7 +107,7 @@ pub static FUSED_RECURRENT_LAYER: Op = Op {
 
 /// One kernel; if the gradient is recorded, through the steps.
 fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
-    if crate::autograd::grad_enabled() {
+    if crate::autograd::forward::differentiating() {
         return c.through(steps);
     }
     let mode = Recurrence::VALUES.iter().find(|(_, m)| *m == c.choice::<Recurrence>(MODE)).map_or("", |(name, _)| name);
