@@ -1531,14 +1531,14 @@ class Tensor:
     def vdot(self, other: Tensor) -> Tensor:
         """The dot product of two vectors, the first one conjugated."""
     @overload
+    def view(self, dtype: _dtype) -> Tensor:
+        """The same bytes read as another dtype; where element sizes differ the last dimension changes its size."""
+    @overload
     def view(self, size: Sequence[_int]) -> Tensor:
         """The same memory under another shape; -1 stands for what is left. Errors where a copy would be needed."""
     @overload
     def view(self, *size: _int) -> Tensor:
         """The same memory under another shape; -1 stands for what is left. Errors where a copy would be needed."""
-    @overload
-    def view(self, dtype: _dtype) -> Tensor:
-        """The same bytes read as another dtype; where element sizes differ the last dimension changes its size."""
     def view_as(self, other: Tensor) -> Tensor:
         """A view in the shape of `other`."""
     @overload
