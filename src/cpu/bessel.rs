@@ -1,7 +1,7 @@
 //! Bessel and Airy functions in f64, one element at a time.
 //!
 //! Near zero a Chebyshev series of the function without its logarithm, pole or exponential; beyond, series of the
-//! slowly varying factors of the asymptotic formula (`crate::series`). Special values are PyTorch's.
+//! slowly varying factors of the asymptotic formula (`crate::chebyshev`). Special values are PyTorch's.
 
 use crate::chebyshev::*;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LN_2, PI};
