@@ -99,12 +99,19 @@ golden: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Record PyTorch's
 	RUSTGRAD_TEST_MODULE=torch $(TORCH_PYTHON) tests/golden/record_tables.py
 	$(TORCH_PYTHON) tests/golden/record_names.py > target/names.json && mv target/names.json tests/golden/
 	$(TORCH_PYTHON) tests/golden/record_checkpoint.py
+	$(TORCH_PYTHON) tests/golden/record_zoo.py write tests/golden/checkpoint_zoo.pt.gz
+	RUSTGRAD_TEST_MODULE=rustgrad $(BIN)/python tests/golden/record_zoo.py write tests/golden/checkpoint_zoo_own.pt.gz
+	$(TORCH_PYTHON) tests/golden/record_zoo.py read tests/golden/checkpoint_zoo_own.pt.gz
 
 parity: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Compare with PyTorch live: TORCH_PYTHON=python-with-torch.
 	@test -n "$(TORCH_PYTHON)" || { echo "parity: say which Python has torch, as in: make parity TORCH_PYTHON=~/torch/bin/python"; exit 1; }
 	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
 	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops_live.json
 	RUSTGRAD_GOLDEN=target/ops_live.json $(PYTEST) -n $(JOBS) tests/test_ops.py
+	$(TORCH_PYTHON) tests/golden/record_zoo.py write target/zoo.pt.gz
+	RUSTGRAD_TEST_MODULE=rustgrad $(BIN)/python tests/golden/record_zoo.py read target/zoo.pt.gz
+	RUSTGRAD_TEST_MODULE=rustgrad $(BIN)/python tests/golden/record_zoo.py write target/zoo_own.pt.gz
+	$(TORCH_PYTHON) tests/golden/record_zoo.py read target/zoo_own.pt.gz
 	@if test -n "$(CONFORMANCE)"; then \
 	   PYTHONPATH=$$($(BIN)/python -c 'import os, rustgrad; print(os.path.dirname(os.path.dirname(rustgrad.__file__)))') \
 	   $(TORCH_PYTHON) $(CONFORMANCE)/run_opinfo.py --target rustgrad --out target/opinfo.json; \

@@ -10,6 +10,16 @@ import math as _math
 
 from . import _C, _functions, _size, _tensor, storage  # noqa: F401
 from ._absent import absent as _absent
+from ._checks import _assert as _assert
+from ._checks import _check as _check
+from ._checks import _check_index as _check_index
+from ._checks import _check_is_size as _check_is_size
+from ._checks import _check_not_implemented as _check_not_implemented
+from ._checks import _check_tensor_all as _check_tensor_all
+from ._checks import _check_tensor_all_with as _check_tensor_all_with
+from ._checks import _check_type as _check_type
+from ._checks import _check_value as _check_value
+from ._checks import _check_with as _check_with
 from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
 from ._formats import *  # noqa: F403
@@ -42,8 +52,11 @@ _ALIASES = {
 _SUBMODULES = (
     "__config__",
     "__future__",
+    "_dynamo",
+    "_inductor",
     "accelerator",
     "amp",
+    "ao",
     "autograd",
     "backends",
     "compiler",
@@ -51,12 +64,16 @@ _SUBMODULES = (
     "cuda",
     "distributed",
     "distributions",
+    "export",
     "fft",
     "func",
     "functional",
+    "futures",
+    "fx",
     "gpu",
     "hub",
     "jit",
+    "library",
     "linalg",
     "masked",
     "mps",
@@ -66,13 +83,15 @@ _SUBMODULES = (
     "optim",
     "overrides",
     "profiler",
+    "quantization",
     "quasirandom",
     "random",
     "return_types",
     "serialization",
     "signal",
-    "storage",
+    "sparse",
     "special",
+    "storage",
     "testing",
     "types",
     "utils",
@@ -111,7 +130,20 @@ _LAZY = {
     "load": "serialization",
     "fork_rng": "random",
     "compile": "compiler",
+    "classes": "_ops",
+    "ops": "_ops",
     "lobpcg": "_lobpcg",
+    **dict.fromkeys(
+        (
+            "sparse_bsc_tensor",
+            "sparse_bsr_tensor",
+            "sparse_compressed_tensor",
+            "sparse_coo_tensor",
+            "sparse_csc_tensor",
+            "sparse_csr_tensor",
+        ),
+        "sparse",
+    ),
     "set_anomaly_enabled": "autograd",
     "summary": "_summary",
 }
@@ -136,20 +168,21 @@ def _fill_namespace(names):
 
 
 __all__ = sorted(
-    {*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"} - {"__config__", "__future__"}
+    {*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"}
+    - {"__config__", "__future__", "_dynamo", "_inductor"}
 )
 
 
 def __getattr__(name):
     if name in _SUBMODULES:
-        return _importlib.import_module(f"{__name__}.{name}")
+        return _importlib.import_module(f"{__package__}.{name}")
     if name in _LAZY:
-        value = getattr(_importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        value = getattr(_importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
     if name == "Storage":
         return storage.default_type()
-    raise _absent(__name__, name)
+    raise _absent(__package__, name)
 
 
 def __dir__() -> list[str]:

@@ -74,6 +74,9 @@ def install():
     if not any(isinstance(f, _Finder) for f in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     rustgrad.__version__ = rustgrad.version.__version__ = _TORCH_VERSION
+    # Libraries compare it with the name under which they imported it.
+    rustgrad.__name__ = "torch"
+    importlib.import_module("rustgrad._native_names").install()
     rustgrad._C._set_cuda_alias(True)
     importlib.import_module("rustgrad.cuda")._stands_for_gpu = True
     _install_in_children()

@@ -12,9 +12,15 @@ __all__ = [
     "channels_last",
     "channels_last_3d",
     "contiguous_format",
+    "jagged",
     "layout",
     "memory_format",
     "preserve_format",
+    "sparse_bsc",
+    "sparse_bsr",
+    "sparse_coo",
+    "sparse_csc",
+    "sparse_csr",
     "strided",
 ]
 
@@ -33,7 +39,7 @@ class _Constant:
 
 
 class layout(_Constant):
-    """The storage layout of a tensor: `strided`."""
+    """The storage layout of a tensor: `strided`. The sparse ones are names: no tensor has them."""
 
 
 class memory_format(_Constant):
@@ -41,6 +47,12 @@ class memory_format(_Constant):
 
 
 strided: layout = layout("strided")
+sparse_coo: layout = layout("sparse_coo")
+sparse_csr: layout = layout("sparse_csr")
+sparse_csc: layout = layout("sparse_csc")
+sparse_bsr: layout = layout("sparse_bsr")
+sparse_bsc: layout = layout("sparse_bsc")
+jagged: layout = layout("jagged")
 preserve_format: memory_format = memory_format("preserve_format")
 contiguous_format: memory_format = memory_format("contiguous_format")
 channels_last: memory_format = memory_format("channels_last")

@@ -6,6 +6,8 @@ switches for determinism and precision are only stored.
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import _C
 
 __all__ = [
@@ -32,6 +34,9 @@ _PROFILES = {
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
 }
+
+
+_printing: dict[str, Any] = {**_PROFILES["default"], "sci_mode": None}
 
 
 def _set(name, value):
@@ -66,6 +71,12 @@ def set_printoptions(
     options.update({k: v for k, v in given.items() if v is not None})
     options["sci_mode"] = sci_mode
     _C._set_printoptions(**options)
+    _printing.update(options)
+
+
+def print_options() -> dict[str, Any]:
+    """What `set_printoptions` has set."""
+    return dict(_printing)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -26,12 +26,17 @@ _folder: str | None = None
 _Names = list[str]
 
 
+def _get_torch_home():
+    """$TORCH_HOME, $XDG_CACHE_HOME/torch or ~/.cache/torch."""
+    cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
+
+
 def get_dir() -> str:
     """The folder of the cache: that of `set_dir`, $TORCH_HOME/hub, $XDG_CACHE_HOME/torch/hub or ~/.cache/torch/hub."""
     if _folder is not None:
         return _folder
-    cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+    return os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

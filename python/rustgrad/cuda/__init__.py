@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .._typing import DeviceLike
 
 __all__ = [
+    "CUDAGraph",
     "Event",
     "OutOfMemoryError",
     "Stream",
@@ -37,6 +38,7 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
@@ -270,6 +272,24 @@ class Event:
         if self._at is None or end_event._at is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         return (end_event._at - self._at) * 1000
+
+
+class CUDAGraph:
+    """RuntimeError: work is not recorded into graphs of a device."""
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        raise RuntimeError(
+            "cuda.CUDAGraph: there are no graphs of a device here. Hint: leave out the capture; the work runs as it is."
+        )
+
+
+class graph:
+    """RuntimeError: see `CUDAGraph`."""
+
+    def __init__(
+        self, cuda_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "global"
+    ) -> None:
+        CUDAGraph()
 
 
 class StreamContext:

@@ -7,9 +7,10 @@ leave each tensor as it is, as they do in PyTorch with a world size of 1. A larg
 from __future__ import annotations
 
 import datetime
+import importlib
 import os
 
-from .._absent import getattr_of
+from .._absent import absent as _absent
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -138,7 +139,10 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-__getattr__ = getattr_of(__name__)
+def __getattr__(name: str) -> object:
+    if name == "rpc":
+        return importlib.import_module(f"{__name__}.rpc")
+    raise _absent(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -154,6 +154,15 @@ def unused(fn: T) -> T:
     return fn
 
 
+def _overload(func):
+    """`func` itself: a signature for TorchScript's compiler."""
+    return func
+
+
+_overload_method = _overload
+_script_if_tracing = script_if_tracing
+
+
 def interface(obj: T) -> T:
     """`obj` itself."""
     return obj

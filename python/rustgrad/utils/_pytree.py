@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import types
 import warnings
+from collections import OrderedDict
+from typing import Any
 
 from ._pytree_nodes import (
     BUILTIN_TYPES,
@@ -41,7 +43,6 @@ from ._pytree_spec import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
 
 __all__ = [
     "BUILTIN_TYPES",
@@ -92,8 +93,14 @@ __all__ = [
 ]
 
 PyTreeSpec = TreeSpec
+Context = PyTree = Any
 _is_namedtuple_instance = is_namedtuple_instance
 _get_node_type = node_type
+# How standard containers are taken apart: libraries use it for containers of their own.
+_dict_flatten, _dict_unflatten, _dict_flatten_with_keys = SUPPORTED_NODES[dict][1:4]
+_list_flatten, _list_unflatten, _list_flatten_with_keys = SUPPORTED_NODES[list][1:4]
+_tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = SUPPORTED_NODES[tuple][1:4]
+_ordereddict_flatten, _ordereddict_unflatten, _ordereddict_flatten_with_keys = SUPPORTED_NODES[OrderedDict][1:4]
 
 
 def tree_is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
+from typing import NamedTuple
 
 from ... import _base
 from ..._base import Tensor, arange, argsort, logsumexp, matmul, ones, softmax, where, zeros
@@ -25,9 +26,33 @@ if TYPE_CHECKING:
     ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
     MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
-__all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
+__all__ = [
+    "AuxOutput",
+    "AuxRequest",
+    "BlockMask",
+    "and_masks",
+    "create_block_mask",
+    "create_mask",
+    "flex_attention",
+    "noop_mask",
+    "or_masks",
+]
 
-_BLOCK_SIZE = 128
+_BLOCK_SIZE = _DEFAULT_SPARSE_BLOCK_SIZE = 128
+
+
+class AuxRequest(NamedTuple):
+    """What `flex_attention` returns beside its output: the logsumexp of the scores, their largest."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What was asked for with `AuxRequest`, None for what was not: each `(B, Hq, L)`."""
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
@@ -253,7 +278,9 @@ def flex_attention(
     enable_gqa: bool = False,
     return_lse: bool = False,
     kernel_options: dict[str, Any] | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
+    *,
+    return_aux: AuxRequest | None = None,
+) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, AuxOutput]:
     """Attention with scores changed by `score_mod` and masked by `block_mask`.
 
     Args:
@@ -262,6 +289,7 @@ def flex_attention(
         enable_gqa (bool): whether heads of key and value are repeated for those of the query.
         return_lse (bool): whether the logsumexp of the scores `(B, Hq, L)` is returned too.
         kernel_options: accepted, and without effect.
+        return_aux (AuxRequest): what is returned too, as an `AuxOutput`; instead of `return_lse`.
 
     Raises:
         ValueError, NotImplementedError: shapes or dtypes do not fit together.
@@ -269,6 +297,11 @@ def flex_attention(
     Source: Dong et al., "Flex Attention", arXiv:2412.05496.
     """
     _check(query, key, value, enable_gqa)
+    if return_lse and return_aux is not None:
+        raise ValueError(
+            "Cannot specify both return_lse and return_aux. return_lse is deprecated, please use "
+            "return_aux=AuxRequest(lse=True) instead."
+        )
     times = query.size(1) // key.size(1)
     if times > 1:
         key, value = key.repeat_interleave(times, 1), value.repeat_interleave(times, 1)
@@ -288,4 +321,7 @@ def flex_attention(
     empty = scores.isneginf().all(-1, keepdim=True)
     weights = where(empty, 0.0, softmax(where(empty, 0.0, scores), -1))
     output = matmul(weights, value)
+    if return_aux is not None:
+        lse = logsumexp(scores, -1) if return_aux.lse else None
+        return output, AuxOutput(lse, scores.amax(-1) if return_aux.max_scores else None)
     return (output, logsumexp(scores, -1)) if return_lse else output

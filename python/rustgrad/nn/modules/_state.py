@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 else:
     _Keys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
 
-_EXTRA = "_extra_state"
+# The last part of the key under which a state dict has what `get_extra_state` returns.
+_EXTRA = _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
 class _IncompatibleKeys(_Keys):

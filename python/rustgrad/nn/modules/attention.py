@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..._base import empty
 from .. import _attention as attention
 from ..init import constant_, xavier_normal_, xavier_uniform_
@@ -11,8 +13,6 @@ from .module import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ..._C import Tensor, dtype
     from ..._typing import DeviceLike
 

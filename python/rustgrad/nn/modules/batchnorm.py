@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..._base import empty, ones, tensor, zeros
+from typing import Any
+
+from ..._base import Tensor, empty, ones, tensor, zeros
 from ..._base import int64 as _int64
 from .. import functional as F
 from .. import init
@@ -12,9 +14,7 @@ from .module import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from ..._C import Tensor, dtype
+    from ..._C import dtype
     from ..._typing import DeviceLike
 
 __all__ = [

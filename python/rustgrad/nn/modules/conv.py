@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from ..._base import empty, ops
 from .. import init
@@ -14,7 +15,6 @@ from .module import Module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from ..._C import Tensor, dtype
     from ..._typing import DeviceLike

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..._base import empty, ops
 from ...autograd.grad_mode import no_grad
@@ -13,8 +14,6 @@ from .module import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ..._C import Tensor, dtype
     from ..._typing import DeviceLike
 

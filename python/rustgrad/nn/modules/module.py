@@ -8,6 +8,8 @@ parameters, buffers and submodules, attribute access to them, the call and the p
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
 
 from ..._base import Tensor, typename
 from ...utils.hooks import RemovableHandle
@@ -20,13 +22,12 @@ from ._hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from ._state import State
+from ._state import _EXTRA_STATE_KEY_SUFFIX, State  # noqa: F401
 from ._traversal import Traversal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, ParamSpec, Protocol, TypeVar
+    from typing import ParamSpec, Protocol, TypeVar
 
     P = ParamSpec("P")
     R_co = TypeVar("R_co", covariant=True)

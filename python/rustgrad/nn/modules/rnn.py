@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from typing import Any
 
 from ..._base import empty, ops, zeros
 from .. import init
@@ -14,8 +15,6 @@ from .module import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ..._C import Tensor, dtype
     from ..._typing import DeviceLike
 

@@ -1,0 +1,55 @@
+"""`rustgrad._dynamo`: what programs tell and ask a compiler under its private name; see `rustgrad.compiler`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .. import compiler as _compiler
+from .._absent import absent as _absent
+from .._options import Options as _Options
+from ..compiler import allow_in_graph as allow_in_graph
+from ..compiler import assume_constant_result as assume_constant_result
+from ..compiler import disable as disable
+from ..compiler import is_compiling as is_compiling
+from ..compiler import list_backends as list_backends
+from ..compiler import reset as reset
+
+config: Any = _Options(f"{__name__}.config")
+sys.modules[config.__name__] = config
+
+
+def is_dynamo_supported() -> bool:
+    """False: bytecode is not compiled."""
+    return False
+
+
+def graph_break(msg: str = "") -> None:
+    """No effect."""
+
+
+def disallow_in_graph(fn: Any) -> Any:
+    """The function itself."""
+    return fn
+
+
+def mark_dynamic(t: Any, index: Any, **options: Any) -> None:
+    """No effect."""
+
+
+def maybe_mark_dynamic(t: Any, index: Any) -> None:
+    """No effect."""
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """No effect."""
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """No effect."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _compiler.__all__:
+        return getattr(_compiler, name)
+    raise _absent(__name__, name)

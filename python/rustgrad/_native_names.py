@@ -1,0 +1,99 @@
+"""Private names of `torch._C` that libraries look up, for programs that run under `python -m rustgrad`.
+
+None of them reaches into the extension module: there is no dispatcher with keys, no TorchScript and no telemetry.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from . import _C
+
+__all__: list[str] = []
+
+# Settings of TorchScript's executors: accepted, without effect.
+_SETTINGS = (
+    "_jit_override_can_fuse_on_cpu",
+    "_jit_override_can_fuse_on_gpu",
+    "_jit_set_bailout_depth",
+    "_jit_set_fusion_strategy",
+    "_jit_set_nvfuser_enabled",
+    "_jit_set_nvfuser_guard_mode",
+    "_jit_set_profiling_executor",
+    "_jit_set_profiling_mode",
+    "_jit_set_texpr_fuser_enabled",
+    "_log_api_usage_metadata",
+    "_log_api_usage_once",
+)
+_KEYS = "CPU CUDA XPU MPS Meta Autograd AutogradCPU AutogradCUDA AutocastCPU AutocastCUDA AutocastXPU ADInplaceOrView Functionalize Python"
+DispatchKey = enum.Enum("DispatchKey", {name: name for name in _KEYS.split()})
+
+
+class DispatchKeySet:
+    """A set of dispatch keys, which only `_ExcludeDispatchKeyGuard` reads."""
+
+    def __init__(self, *keys: Any) -> None:
+        self.keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self.keys, *other.keys)
+
+    def has(self, key: Any) -> bool:
+        """Whether a key is in it."""
+        return key in self.keys
+
+
+class _ExcludeDispatchKeyGuard:
+    """A block in which keys are left out: those of autocast switch it off, others have no effect."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self._keys = keys
+        self._blocks: list[Any] = []
+
+    def __enter__(self) -> None:
+        from .amp import autocast
+
+        devices = {"AutocastCPU": "cpu", "AutocastCUDA": "gpu"}
+        self._blocks = [autocast(devices[k.name], enabled=False) for k in self._keys.keys if k.name in devices]
+        for block in self._blocks:
+            block.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__(*error)
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """No effect."""
+
+
+def _false(*args: Any, **kwargs: Any) -> bool:
+    """False."""
+    return False
+
+
+def _get_default_device() -> str:
+    from ._settings import get_default_device
+
+    return str(get_default_device())
+
+
+def install() -> None:
+    """Adds the names to the extension module, where it does not have them."""
+    names: dict[str, Any] = dict.fromkeys(_SETTINGS, _nothing)
+    names.update(
+        DispatchKey=DispatchKey,
+        DispatchKeySet=DispatchKeySet,
+        _ExcludeDispatchKeyGuard=_ExcludeDispatchKeyGuard,
+        _GLIBCXX_USE_CXX11_ABI=True,
+        _TensorBase=_C.Tensor,
+        _get_default_device=_get_default_device,
+        _get_tracing_state=_nothing,
+        _is_tracing=_false,
+        _jit_can_fuse_on_cpu=_false,
+        _jit_can_fuse_on_gpu=_false,
+    )
+    for name, value in names.items():
+        if not hasattr(_C, name):
+            setattr(_C, name, value)

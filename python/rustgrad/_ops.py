@@ -1,0 +1,146 @@
+"""`rustgrad.ops`: ops by namespace, as `torch.ops.aten.relu(x)`; those that a program registers with `library` too."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+from . import _C
+
+__all__: list[str] = []
+
+
+def _enter_range(name, args=None):
+    from .profiler import record_function
+
+    return record_function(name, args).__enter__()
+
+
+def _exit_range(handle):
+    handle.__exit__(None, None, None)
+
+
+class _Classes(types.ModuleType):
+    """`rustgrad.classes`: C++ classes of programs, of which there are none."""
+
+    loaded_libraries: frozenset[str] = frozenset()
+
+    def __getattr__(self, name):
+        raise AttributeError(f"classes: no C++ class or namespace {name!r}; compiled extensions do not load here")
+
+
+classes: Any = _Classes("rustgrad.classes", _Classes.__doc__)
+
+# Ops of programs: namespace -> name -> callable.
+registered: dict[str, dict[str, Any]] = {
+    "profiler": {"_record_function_enter": _enter_range, "_record_function_exit": _exit_range}
+}
+
+
+class OpOverload:
+    """An op by the name of its overload; `aten.relu.default` and `aten.relu` do the same."""
+
+    def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
+        self.overloadpacket, self._overload = packet, overload
+        self.__name__ = f"{packet.__name__}.{overload}"
+        self.__qualname__ = self.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.overloadpacket(*args, **kwargs)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the op."""
+        return self.overloadpacket._namespace
+
+    def name(self) -> str:
+        """`aten::relu.default` without the overload that has no name."""
+        suffix = "" if self._overload == "default" else f".{self._overload}"
+        return f"{self.namespace}::{self.overloadpacket.__name__}{suffix}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.namespace}.{self.overloadpacket.__name__}', overload='{self._overload}')>"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.__name__}"
+
+
+class OpOverloadPacket:
+    """An op of a namespace; its attributes are its overloads."""
+
+    def __init__(self, namespace: str, name: str, function: Any) -> None:
+        self._namespace, self.__name__, self._function = namespace, name, function
+        self.__qualname__, self.__doc__ = name, getattr(function, "__doc__", None)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = OpOverload(self, name)
+        setattr(self, name, found)
+        return found
+
+    def overloads(self) -> list[str]:
+        """The names of overloads: one, since an op here takes all its forms."""
+        return ["default"]
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self.__name__}"
+
+
+def _refusing(name):
+    """Programs name ops of `aten` to compare them with those that they are called with; such names may be unknown."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"ops.aten.{name}: there is no such op here")
+
+    return function
+
+
+class _Namespace(types.ModuleType):
+    def __init__(self, name):
+        super().__init__(f"rustgrad.ops.{name}")
+        self._name = name
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        function = registered.get(self._name, {}).get(name)
+        if function is None and self._name == "aten":
+            function = _C.ops.get(name) or _C.ops.get(name.removeprefix("_")) or _refusing(name)
+        if function is None:
+            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+        packet = OpOverloadPacket(self._name, name, function)
+        setattr(self, name, packet)
+        return packet
+
+
+class _Ops(types.ModuleType):
+    """The namespaces; one that nobody registered has no ops."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = _Namespace(name)
+        setattr(self, name, made)
+        return made
+
+    def load_library(self, path: Any) -> None:
+        """OSError: libraries of compiled ops are written for PyTorch's C++ interface."""
+        raise OSError(f"ops.load_library: {path}: compiled ops need PyTorch's C++ library, which is not here")
+
+
+def forget(namespace: str, name: str) -> None:
+    """Removes an op of a program."""
+    registered.get(namespace, {}).pop(name, None)
+    vars(getattr(ops, namespace)).pop(name, None)
+
+
+ops: Any = _Ops("rustgrad.ops", "Ops by namespace: `rustgrad.ops.aten`, and those registered with `rustgrad.library`.")
+sys.modules.setdefault("rustgrad.ops", ops)

@@ -1,0 +1,12 @@
+"""`rustgrad.ao.nn`: empty; quantised layers are not here."""
+
+from __future__ import annotations
+
+from ..._absent import getattr_of
+
+__all__: list[str] = []
+__getattr__ = getattr_of(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,191 @@
+"""Ops that a program defines in Python, `ops`, and names of PyTorch that libraries look up when they are imported."""
+
+import subprocess
+import sys
+import typing
+
+import pytest
+from support import target
+
+pytestmark = pytest.mark.skipif(target.STAND_IN, reason="registers ops; what it looks up is rustgrad's own")
+
+
+@pytest.fixture
+def double(torch):
+    from rustgrad import _ops
+
+    @torch.library.custom_op("testlib::double", mutates_args=())
+    def double(x: torch.Tensor, n: int = 2) -> torch.Tensor:
+        return x.detach() * n
+
+    yield double
+    _ops.forget("testlib", "double")
+
+
+def test_an_op_of_a_program(torch, double):
+    x = torch.ones(2, requires_grad=True)
+    assert double(x, 3).tolist() == torch.ops.testlib.double(x, 3).tolist() == [3, 3]
+    assert torch.ops.testlib.double.default(x).tolist() == [2, 2]
+    assert double._schema == "(Tensor x, SymInt n=2) -> Tensor"
+    with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+        double(x).sum().backward()
+
+
+def test_its_gradient_and_shapes(torch, double):
+    def setup(ctx, inputs, output):
+        ctx.n = inputs[1]
+
+    double.register_autograd(lambda ctx, g: (g * ctx.n, None), setup_context=setup)
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: double(x, 5), (x,))
+    with pytest.raises(NotImplementedError, match="register_fake"):
+        double(torch.ones(2, device="meta"))
+    double.register_fake(lambda x, n=2: torch.empty_like(x))
+    assert double(torch.ones(2, device="meta")).shape == (2,)
+
+
+def test_kernels_by_device_and_the_older_way(torch):
+    library = torch.library.Library("testlib2", "DEF")
+    try:
+        library.define("inc(Tensor x) -> Tensor")
+        with pytest.raises(NotImplementedError, match="Could not run"):
+            torch.ops.testlib2.inc(torch.ones(1))
+        library.impl("inc", lambda x: x + 1, "CPU")
+        x = torch.ones(1, requires_grad=True)
+        torch.ops.testlib2.inc(x).backward()
+        assert x.grad.item() == 1
+        with pytest.raises(RuntimeError, match="does not exist"):
+            torch.library.register_autograd("testlib2::absent", lambda ctx, g: g)
+    finally:
+        library._destroy()
+    assert not hasattr(torch.ops.testlib2, "inc")
+
+
+def test_schemas_need_annotations(torch):
+    def bare(x):
+        return x
+
+    with pytest.raises(ValueError, match="must have a type annotation"):
+        torch.library.infer_schema(bare, mutates_args=())
+    with pytest.raises(ValueError, match="expected 'namespace::name'"):
+        torch.library.custom_op("bare", bare, mutates_args=(), schema="(Tensor x) -> Tensor")
+
+    def full(x: torch.Tensor, y: list[torch.Tensor], s: float = 1.0, z: torch.Tensor | None = None) -> torch.Tensor:
+        return x
+
+    schema = torch.library.infer_schema(full, mutates_args={"x"})
+    assert schema == "(Tensor(a0!) x, Tensor[] y, float s=1.0, Tensor? z=None) -> Tensor"
+
+
+def test_ops_by_namespace(torch):
+    assert torch.ops.aten.relu(torch.tensor([-1.0])).item() == 0
+    assert str(torch.ops.aten.mm.default) == "aten.mm.default" and torch.ops.aten.mm is torch.ops.aten.mm
+    with pytest.raises(NotImplementedError, match="no such op"):
+        torch.ops.aten.no_such_op(1)
+    with pytest.raises(AttributeError):
+        _ = torch.ops.testlib.no_such_op
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "export.export(None)",
+        "sparse.mm(1, 2)",
+        "sparse_coo_tensor([[0]], [1.0])",
+        "ao.quantization.quantize_dynamic(None)",
+        "quantization.prepare(None)",
+        "distributed.rpc.init_rpc('a')",
+        "library.triton_op('a::b')",
+    ],
+)
+def test_what_is_not_here_says_so(torch, call):
+    name, _, arguments = call.partition("(")
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    with pytest.raises(NotImplementedError, match="here"):
+        eval(f"f({arguments}", {"f": function})
+
+
+def test_marks_of_quantisation_do_nothing(torch):
+    x = torch.ones(2)
+    wrapped = torch.ao.quantization.QuantWrapper(torch.nn.Identity())
+    assert wrapped(x) is x and torch.quantization.QuantStub is torch.ao.quantization.QuantStub
+
+
+def test_options_of_the_compiler_are_kept(torch):
+    config = torch._dynamo.config
+    config.cache_size_limit = 3
+    with config.patch(cache_size_limit=5):
+        assert config.cache_size_limit == 5
+    assert config.cache_size_limit == 3 and torch._inductor.config.nobody_set_this is None
+
+
+def test_checks(torch):
+    torch._check(True)
+    with pytest.raises(RuntimeError, match="too small"):
+        torch._check(False, lambda: "too small")
+    with pytest.raises(IndexError):
+        torch._check_index(False)
+    with pytest.raises(TypeError, match="_check_tensor_all"):
+        torch._check(torch.ones(1))
+    torch._check_tensor_all(torch.ones(2) > 0)
+
+
+def test_futures(torch):
+    future = torch.futures.Future()
+    seen = future.then(lambda f: f.wait() + 1)
+    assert not future.done()
+    future.set_result(1)
+    assert torch.futures.wait_all([future, seen]) == [1, 2]
+    with pytest.raises(RuntimeError, match="only be set once"):
+        future.set_result(2)
+
+
+def test_annotations_of_layers_can_be_evaluated(torch):
+    """Libraries call `get_type_hints` on the classes of their models, which are derived from these."""
+    layers = [c for c in vars(torch.nn).values() if isinstance(c, type)]
+    assert len(layers) > 100
+    for layer in layers:
+        typing.get_type_hints(layer)
+
+
+SCRIPT = """
+import torch, math
+assert torch.__name__ == "torch" and torch.nn is __import__("torch.nn").nn
+keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU) | torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+a = torch.ones(2, 2)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    assert (a @ a).dtype is torch.bfloat16
+    with torch._C._ExcludeDispatchKeyGuard(keys):
+        assert (a @ a).dtype is torch.float32
+assert torch._C._get_tracing_state() is None
+from torch.onnx import symbolic_opset11
+from torch.onnx.symbolic_helper import parse_args
+from torch.jit.annotations import BroadcastingList2
+from torch._dynamo.utils import is_compile_supported
+from torch._tensor_str import PRINT_OPTS, _tensor_str
+assert _tensor_str(torch.ones(2, 2), 3) == "[[1., 1.],\\n    [1., 1.]]" and PRINT_OPTS.precision == 4
+assert torch._tensor_str._tensor_str(torch.tensor(2.0), 0) == "2."
+"""
+
+
+def test_names_that_libraries_look_up(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, "-m", "rustgrad", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_attention_returns_what_was_asked_for(torch):
+    from rustgrad.nn.attention.flex_attention import AuxRequest, flex_attention
+
+    q = torch.randn(1, 2, 3, 4)
+    output, aux = flex_attention(q, q, q, return_aux=AuxRequest(lse=True, max_scores=True))
+    scores = q @ q.mT / 2
+    assert torch.equal(output, flex_attention(q, q, q))
+    torch.testing.assert_close(aux.lse, scores.logsumexp(-1))
+    torch.testing.assert_close(aux.max_scores, scores.amax(-1))
+    assert flex_attention(q, q, q, return_aux=AuxRequest())[1] == (None, None)
+    with pytest.raises(ValueError, match="both return_lse and return_aux"):
+        flex_attention(q, q, q, return_lse=True, return_aux=AuxRequest())
