@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import rustgrad as torch
-from rustgrad.func import jacfwd, jvp, linearize
+from rustgrad.func import hessian, jacfwd, jvp, linearize
 
 
 def rand(*shape, seed=0, dtype=torch.float64):
@@ -148,6 +148,21 @@ def test_jacfwd():
             make()
     with pytest.raises(ValueError, match="chunk_size"):
         jacfwd(torch.sin, chunk_size=0)(X)
+
+
+def test_hessian():
+    x, y = rand(3), rand(2, seed=4)
+    f = lambda x, y: (x.exp() * x.sum()).sum() * (y**3).sum()  # noqa: E731
+    expected = torch.autograd.functional.hessian(f, (x, y))
+    found = hessian(f, argnums=(0, 1))(x, y)
+    for i in range(2):
+        assert torch.allclose(hessian(f, argnums=i)(x, y), expected[i][i])
+        for j in range(2):
+            assert torch.allclose(found[i][j], expected[i][j]) and not found[i][j].requires_grad
+    assert torch.allclose(hessian(lambda x: (x**3, x.sum() * x))(x)[0].sum(0), (6 * x).diag())
+    w = x.clone().requires_grad_()
+    (third,) = torch.autograd.grad(hessian(lambda x: (x**3).sum())(w).sum(), w)
+    assert torch.allclose(third, torch.full_like(x, 6.0))
 
 
 def test_linearize():

@@ -161,9 +161,11 @@ fn diagonal(call: &Call, list: &[Grad], y: &Tensor, duals: &[Dual]) -> Result<Ta
         let g = [Some(spread(cast(d.tangent.clone(), y)?, y)?)];
         let term = (grad.formula)(&Back { wanted: 1 << d.arg, ..ran.back(call, &g) }).ok()?;
         // A formula that sums over a broadcast operand itself is the transpose, not the diagonal.
-        let reduced = term.shape() != y.shape();
-        let transposed = || Ok(transposed(call, std::slice::from_ref(y), std::slice::from_ref(d))?.swap_remove(0));
-        let Some(term) = (if reduced { transposed()? } else { Some(term) }) else { continue };
+        let term = match term.shape() == y.shape() {
+            true => Some(term),
+            false => transposed(call, std::slice::from_ref(y), std::slice::from_ref(d))?.swap_remove(0),
+        };
+        let Some(term) = term else { continue };
         sum = Some(match sum {
             Some(sum) => (kit().add)(&sum, &term)?,
             None => term,

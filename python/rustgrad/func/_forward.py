@@ -9,7 +9,7 @@ from .._base import Tensor, is_grad_enabled, stack, zeros, zeros_like
 from ..autograd._engine import grad as autograd_grad
 from ..autograd.forward_ad import _dual, _set_fwd_grad_enabled
 from ..autograd.grad_mode import enable_grad
-from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,11 +228,34 @@ def jacfwd(
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """A function of the same arguments that returns the Hessian of `func`: forward mode over reverse mode.
 
-    `jacfwd(jacrev(func, argnums), argnums)`.
+    For each output and pair of arguments, of shape (*output.shape, *input.shape, *input.shape).
     """
-    from . import jacrev
+    second = jacfwd(_reverse_jacobian(func, argnums), argnums)
 
-    return jacfwd(jacrev(func, argnums), argnums)
+    @functools.wraps(func, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    def wrapper(*args):
+        result = second(*args)
+        if _C._forward_levels() or any(isinstance(a, Tensor) and a.requires_grad for a in tree_leaves(args)):
+            return result
+        return tree_map(lambda t: t.detach(), result)
+
+    return wrapper
+
+
+def _reverse_jacobian(func, argnums):
+    """The Jacobian by reverse mode, of a function of tensors to a tensor or a tuple of tensors, which can be differentiated."""
+    from ..autograd.functional import jacobian
+
+    def wrapper(*args):
+        def of_chosen(*chosen):
+            return func(*_replaced(args, chosen, argnums))
+
+        result = jacobian(of_chosen, _chosen(args, argnums), create_graph=True)
+        if not isinstance(argnums, int):
+            return result
+        return tuple(r[0] for r in result) if isinstance(result[0], tuple) else result[0]
+
+    return wrapper
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
