@@ -775,3 +775,28 @@ def test_verify_runs_both(torch, monkeypatch):
     for _ in range(6):
         step(torch.randn(4, 8))
     assert step._compiled_state.road == "replay" and step._compiled_state.plans[0].hits == 3
+
+
+def test_a_long_plan_lets_other_threads_change_tensors(torch):
+    from threading import Thread
+
+    w = torch.randn(256, 256)
+    f = torch.compile(lambda x: x @ w @ w @ w)
+    x = torch.randn(256, 256)
+    for _ in range(6):
+        f(x)
+    done = []
+
+    def change():
+        for _ in range(200):
+            w.data = torch.randn(256, 256)
+        done.append(1)
+
+    thread = Thread(target=change, daemon=True)
+    thread.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(50):
+            f(x)
+    thread.join(60)
+    assert done == [1]

@@ -280,11 +280,14 @@ impl PyPlan {
         let start = Instant::now();
         let run = match this.took.load(Ordering::Relaxed) > RELEASE_LOCK_FROM {
             true => {
-                // Other threads may run meanwhile: what the steps read keeps its form until they are done.
+                // Other threads may run meanwhile: what the steps read keeps its form until they are done. It is let go
+                // before the lock is taken again, which a thread that waits for a tensor may hold.
                 let pinned: Vec<_> = inputs.iter().chain(parts.plan.outside()).map(Tensor::pin).collect();
-                let run = py.detach(|| parts.plan.run(&inputs, &slots));
-                drop(pinned);
-                run
+                py.detach(|| {
+                    let run = parts.plan.run(&inputs, &slots);
+                    drop(pinned);
+                    run
+                })
             }
             false => parts.plan.run(&inputs, &slots),
         };
