@@ -9,7 +9,7 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['Function', 'GradcheckError', 'SavedTensor', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 'functional', 'grad', 'grad_mode', 'gradcheck', 'gradgradcheck', 'graph', 'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled', 'variable']
+__all__ = ['Function', 'GradcheckError', 'SavedTensor', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 'forward_ad', 'functional', 'grad', 'grad_mode', 'gradcheck', 'gradgradcheck', 'graph', 'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled', 'variable']
 from rustgrad.autograd.function import Function as Function
 from rustgrad.autograd.gradcheck import GradcheckError as GradcheckError
 def SavedTensor(*_args: Any) -> Any: ...
@@ -18,6 +18,7 @@ from rustgrad.autograd import anomaly_mode as anomaly_mode
 from rustgrad.autograd._engine import backward as backward
 from rustgrad.autograd.anomaly_mode import detect_anomaly as detect_anomaly
 from rustgrad.autograd.grad_mode import enable_grad as enable_grad
+from rustgrad.autograd import forward_ad as forward_ad
 from rustgrad.autograd import function as function
 from rustgrad.autograd import functional as functional
 from rustgrad.autograd._engine import grad as grad
