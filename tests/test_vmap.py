@@ -151,6 +151,16 @@ class TestWrites:
         x = torch.randn(3, 2)
         assert_close(vmap(f)(x), x + 6)
 
+    def test_new_memory_that_was_read_before(self):
+        def f(a):
+            c = torch.full((2,), 3.0)
+            d = c * a
+            c.mul_(a)
+            return c + d
+
+        x = torch.randn(3, 2)
+        assert_close(vmap(f)(x), 6 * x)
+
 
 class TestRefusals:
     def test_values(self):

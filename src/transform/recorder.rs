@@ -69,6 +69,8 @@ pub struct Step {
     pub lifted: Option<(Tensor, Tensor)>,
 }
 
+type Drawn = (Arc<Generator>, (u64, u64));
+
 /// A call that is running.
 struct Frame {
     /// Neither recorded nor looked into: part of a primitive.
@@ -96,7 +98,8 @@ pub struct Recorder {
     passes: Cell<usize>,
     refused: RefCell<Option<Error>>,
     late: RefCell<Option<Error>>,
-    generators: RefCell<Vec<(Arc<Generator>, (u64, u64))>>,
+    /// Generators among the arguments, with their states before the call.
+    generators: RefCell<Vec<Drawn>>,
 }
 
 fn storage(t: &Tensor) -> usize {
@@ -187,6 +190,7 @@ impl Recorder {
             if !own || traced.op.sig.written != 0 && traced.form == Form::Functional {
                 return self.refuse(shared_target(traced));
             }
+            self.keep_old_values(t);
             match CLONE.call((t.detach().with_layout(whole(t)),)).ok() {
                 Ok(image) => {
                     frame.lifted = Some((t.clone(), image));

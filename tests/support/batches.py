@@ -13,12 +13,16 @@ from support.target import torch
 SIZE = 3
 
 
-def maker(example: int, turn_integers: bool):
+# Which elements are in another order in the examples: indices may be out of range then, matrices no longer positive-definite.
+TURNS = (("numbers", "integers"), ("numbers",), ())
+
+
+def maker(example: int, turns: tuple):
     """Makes the tensors of one example: the elements of the sample in another order, so that their kind is kept."""
 
     def make(spec: TensorSpec, device: str):
         array = spec.array()
-        if array.size > 1 and example and (spec.differentiable or turn_integers):
+        if array.size > 1 and example and ("numbers" if spec.differentiable else "integers") in turns:
             flat = array.reshape(-1)
             flat = flat[::-1] if example == 1 else np.roll(flat, 1)
             array = np.ascontiguousarray(flat).reshape(array.shape)
@@ -36,9 +40,9 @@ def walk(value, f):
     return {k: walk(v, f) for k, v in value.items()} if isinstance(value, dict) else value
 
 
-def examples(op: Op, call, device: str, turn_integers: bool):
+def examples(op: Op, call, device: str, turns: tuple, grad: bool = False):
     """(args, kwargs) of each example."""
-    built = [target.build(call, device, maker=maker(i, turn_integers))[:2] for i in range(SIZE)]
+    built = [target.build(call, device, grad, maker(i, turns))[:2] for i in range(SIZE)]
     return [(args, op.placed(args, kwargs, device)) for args, kwargs in built]
 
 
@@ -61,7 +65,7 @@ def vmapped(op: Op, given, batched, last: bool):
         own = walk(list(args), pick)
         return target.tensors(op.run(own, walk(kwargs, pick)))
 
-    return torch.vmap(one, in_dims=place, randomness="different" if op.undefined else "error")(*tensors)
+    return torch.vmap(one, in_dims=place, randomness="different")(*tensors)
 
 
 def agree(op: Op, got, want, what: str) -> str:
@@ -106,18 +110,19 @@ def vmap(op: Op, device: str):
     """Over a batch an op computes what it computes of each example."""
 
     def check(call):
-        count = len(target.tensors(list(target.build(call, device)[:2][0])) + target.tensors(list(call_kwargs(call))))
+        args, kwargs, _ = target.build(call, device)
+        count = len(target.tensors([*args, *kwargs.values()]))
         if not count:
             return None
-        for turn in (True, False):
+        for turns in TURNS:
             for batched, last in variants(count):
-                fresh = lambda t=turn: choose(examples(op, call, device, t), batched)  # noqa: B023, E731
+                fresh = lambda t=turns: choose(examples(op, call, device, t), batched)  # noqa: B023, E731
                 try:
                     want = looped(op, fresh())
                 except (RuntimeError, IndexError, ValueError, NotImplementedError):
-                    if turn:
-                        break  # Other indices are out of range.
-                    raise
+                    if turns:
+                        break
+                    return None  # The sample is refused.
                 try:
                     got = vmapped(op, fresh(), batched, last)
                 except RuntimeError as error:
@@ -127,32 +132,21 @@ def vmap(op: Op, device: str):
                 if d := agree(op, got, want, f"tensors {batched}{' in the last dimension' if last else ''}"):
                     return d
             else:
-                return None if op.undefined else gradients(op, call, device, turn)
+                return None if op.undefined else gradients(op, call, device, turns)
         return None
-
-    def call_kwargs(call):
-        return target.build(call, device)[1].values()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return each(op, check, name="vmap")
 
 
-def gradients(op: Op, call, device: str, turn: bool) -> str:
+def gradients(op: Op, call, device: str, turns: tuple) -> str:
     """Gradients through the batch are those of the examples."""
     if not op.differentiable or op.only_inplace:
         return ""
 
-    def leaves():
-        given = examples(op, call, device, turn)
-        for args, kwargs in given:
-            for t in target.tensors([args, list(kwargs.values())]):
-                if t.is_floating_point() or t.is_complex():
-                    t.requires_grad_()
-        return given
-
     def differentiate(run):
-        given = leaves()
+        given = examples(op, call, device, turns, grad=True)
         outputs = [o for o in run(given) if o.requires_grad]
         inputs = [t for args, kwargs in given for t in target.tensors([args, list(kwargs.values())]) if t.requires_grad]
         return target.gradients(outputs, inputs)
@@ -161,9 +155,7 @@ def gradients(op: Op, call, device: str, turn: bool) -> str:
         want = differentiate(lambda given: looped(op, given))
     except (RuntimeError, NotImplementedError):
         return ""  # Not differentiable there.
-    count = len(target.tensors([given_args for given_args in examples(op, call, device, turn)[0][0]])) + len(
-        target.tensors(list(examples(op, call, device, turn)[0][1].values()))
-    )
+    count = len(target.tensors([[*a, *k.values()] for a, k in examples(op, call, device, turns)[:1]]))
     try:
         got = differentiate(lambda given: vmapped(op, given, tuple(range(count)), False))
     except RuntimeError as error:

@@ -182,6 +182,12 @@ fn shift(c: &BatchedCall, shared: usize) -> Result<Outputs> {
         return Err(no_rule());
     }
     let params = c.op.sig.params();
+    // What a dimension means for tensors of several ranks is for the declaration to say.
+    let mut ranks = c.example.args.iter().enumerate().filter(|(i, _)| *i != shared).flat_map(|(_, v)| v.tensors());
+    let first = ranks.next().map(|t| t.ndim());
+    if matches!(c.op.batch, Batching::ByBody) && ranks.any(|t| Some(t.ndim()) != first) {
+        return Err(no_rule());
+    }
     // A 0-d tensor counts as having one dimension, so each example gets one.
     let scalars = params.iter().any(|p| p.dim_of.is_some_and(|of| of.extra == 0 && c.ndim(of.tensor.into()) == 0));
     let flattens = |i: usize| {

@@ -105,7 +105,7 @@ pub(crate) fn nll_loss_backward(c: &BatchedCall) -> Result<Outputs> {
     let target = c.whole(1)?;
     let mut g = Term::from(c.whole(0)?);
     if how == MEAN {
-        g = g / Term::from(c.whole(5)?);
+        g = g / Term::from(c.whole(5)?.detach());
     }
     if how != NONE {
         let mut ones: Ints = smallvec![1; target.ndim()];

@@ -93,6 +93,7 @@ pub static SELECT_SCATTER: Op = Op {
         ("f32[2,3], f32[3], 0, 5", "IndexError", "out of range"),
         ("f32[2,3], f32[2], 0, 1", "RuntimeError", "expected src to have a size equal to the slice"),
     ],
+    batch: Batching::Shift,
     ..OP
 };
 
@@ -115,5 +116,6 @@ pub static DIAGONAL_SCATTER: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, of_self), d(1, 0, |c| of_src(c, &DIAGONAL))]),
     samples: &["f32[3,3], f32[3]", "f32[2,3], f32[2], 1"],
     errors: &[("f32[3,3], f32[2]", "RuntimeError", "expected src to have a size equal to the slice")],
+    batch: Batching::Shift,
     ..OP
 };
