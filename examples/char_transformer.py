@@ -1,6 +1,6 @@
 """Trains a small transformer to write text one character at a time, and prints what it writes as it learns.
 
-python examples/char_transformer.py                     # names of people, bundled below: a minute on two cores
+python examples/char_transformer.py                     # names of people, bundled below: a minute or two on two cores
 python examples/char_transformer.py --text FILE         # any text, for instance Shakespeare's plays
 """
 
