@@ -59,6 +59,7 @@ _SUBMODULES = (
     "ao",
     "autograd",
     "backends",
+    "classes",
     "compiler",
     "cpu",
     "cuda",
@@ -80,6 +81,7 @@ _SUBMODULES = (
     "multiprocessing",
     "nn",
     "onnx",
+    "ops",
     "optim",
     "overrides",
     "profiler",
@@ -128,8 +130,6 @@ _LAZY = {
     "save": "serialization",
     "load": "serialization",
     "fork_rng": "random",
-    "classes": "_ops",
-    "ops": "_ops",
     "lobpcg": "_lobpcg",
     **dict.fromkeys(
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from typing import Any
 
@@ -147,4 +146,3 @@ def forget(namespace: str, name: str) -> None:
 
 
 ops: Any = _Ops("rustgrad.ops", "Ops by namespace: `rustgrad.ops.aten`, and those registered with `rustgrad.library`.")
-sys.modules.setdefault("rustgrad.ops", ops)
