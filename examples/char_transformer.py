@@ -1,7 +1,9 @@
 """Trains a small transformer to write text one character at a time, and prints what it writes as it learns.
 
-python examples/char_transformer.py                     # names of people, bundled below: a minute on two cores
-python examples/char_transformer.py --text FILE         # any text, for instance Shakespeare's plays
+    python examples/char_transformer.py                     # learns from Python's own help: minutes on two cores
+    python examples/char_transformer.py --text FILE         # any text, for instance Shakespeare's plays
+
+Next to the loss, the picture shows what it wrote at different steps.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import example_pictures as pictures
 import rustgrad as torch
 import rustgrad.nn as nn
 import rustgrad.nn.functional as F
-from example_text import standard_library
+from example_text import language_reference
 from rustgrad import Tensor, optim
 from tqdm import trange
 
@@ -109,7 +111,7 @@ def train(
         optimizer.step()
         scheduler.step()
         losses.append(loss.item())
-        if step == 0 or (step + 1) % every == 0 or step + 1 == steps:
+        if step == 0 or step + 1 == steps or (step + 1) % every == 0 and step + 1 + every // 2 < steps:
             with torch.no_grad():
                 held_out = loss_of(model, *text.batch(64, model.context, held_out=True)).item()
             written = text.decode(model.write(start, 90)[0, 1:])
@@ -151,15 +153,15 @@ def draw(losses: list[float], samples: list[tuple[int, float, str]], characters:
 
 def shorten(written: str, width: int = 52, lines: int = 2) -> str:
     """A sample as two lines of text."""
-    one = " ".join(written.replace("\n", "↵").split(" "))
+    one = " ".join(written.split())
     parts = [one[i * width : (i + 1) * width] for i in range(lines)]
     return "\n".join(part.replace("$", r"\$") for part in parts)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--text", help="a text file; by default sources of the standard library")
-    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--text", help="a text file; by default Python's help")
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--context", type=int, default=64)
     parser.add_argument("--width", type=int, default=64)
@@ -168,7 +170,7 @@ def main() -> None:
     parser.add_argument("--out", default="demo_out", help="where the picture goes")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    text = Text(pathlib.Path(args.text).read_text(encoding="utf-8") if args.text else standard_library())
+    text = Text(pathlib.Path(args.text).read_text(encoding="utf-8") if args.text else language_reference())
     model = Writer(len(text.characters), args.context, args.width, 4, args.layers)
     count = sum(p.numel() for p in model.parameters())
     print(f"{len(text.numbers):,} characters, {len(text.characters)} different ones; {count:,} parameters")

@@ -1,7 +1,9 @@
 """Trains a convolutional network on handwritten digits, and draws what its first layer looks for and finds.
 
-python examples/cnn_digits.py                 # scikit-learn's 8 x 8 digits: a minute on two cores
-python examples/cnn_digits.py --data DIR      # a folder of MNIST idx .gz files
+    python examples/cnn_digits.py                 # scikit-learn's 8 x 8 digits: a minute or two on two cores
+    python examples/cnn_digits.py --data DIR      # a folder of MNIST idx .gz files
+
+The network, the loss and the loop are written as for PyTorch.
 """
 
 from __future__ import annotations

@@ -1,18 +1,12 @@
-"""A text that every Python has: the sources of modules of its standard library."""
+"""A text that every Python has: what `help()` says about the language, some 400,000 characters of English."""
 
 from __future__ import annotations
 
-import importlib.util
-import pathlib
-
-_MODULES = ("argparse", "bisect", "calendar", "configparser", "copy", "csv", "dataclasses", "fractions", "functools", "heapq", "queue", "random", "shlex", "statistics", "string", "textwrap")  # fmt: skip
+import re
+from pydoc_data.topics import topics
 
 
-def standard_library() -> str:
-    """The sources of some modules, one after another: half a million characters of ASCII."""
-    parts = []
-    for name in _MODULES:
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin is not None:
-            parts.append(pathlib.Path(spec.origin).read_text(encoding="utf-8"))
-    return "".join(c for c in "\n".join(parts) if c.isascii())
+def language_reference() -> str:
+    """The topics of Python's help, one after another, without indentation."""
+    text = "\n".join(topics.values())
+    return re.sub(r" +", " ", "".join(c for c in text if c.isascii()))

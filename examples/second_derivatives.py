@@ -1,6 +1,6 @@
 """Solves a differential equation with a network, from second derivatives of the network with respect to its input.
 
-    python examples/second_derivatives.py       # a minute on two cores
+    python examples/second_derivatives.py       # a minute or two on two cores
 
 A damped oscillator, `u'' + 2 d u' + w^2 u = 0` with `u(0) = 1` and `u'(0) = 0`. The network never sees the solution: its
 loss is how far it is from fulfilling the equation, so the gradient of the loss needs third derivatives. After Raissi,

@@ -1,6 +1,6 @@
 """Trains a variational autoencoder on handwritten digits, and draws its plane of digits.
 
-    python examples/vae_digits.py                 # scikit-learn's 8 x 8 digits: a minute on two cores
+    python examples/vae_digits.py                 # scikit-learn's 8 x 8 digits: a minute or two on two cores
     python examples/vae_digits.py --data DIR      # a folder of MNIST idx .gz files
 
 Loss: the evidence lower bound of Kingma and Welling, "Auto-Encoding Variational Bayes" (arXiv:1312.6114), equation 10.

@@ -112,6 +112,18 @@ def test_table_and_text(torch, capsys):
     )
 
 
+def test_ops_by_namespace_are_recorded(torch):
+    traced = torch.fx.symbolic_trace(lambda x: torch.ops.aten.relu(x) + torch.ops.aten.neg.default(x))
+    assert [n.target for n in traced.graph.nodes][1:3] == [torch.ops.aten.relu, torch.ops.aten.neg]
+    assert traced(torch.tensor(-1.0)).item() == 1
+
+
+def test_a_notebook_shows_a_table(torch):
+    html = torch.fx.symbolic_trace(lambda x: x < 1).graph._repr_html_()
+    assert html.startswith("<table><tr><th>opcode</th>") and html.count("<tr>") == 4
+    assert "&lt;built-in function lt&gt;" in html
+
+
 def test_control_flow_on_values_is_refused(torch):
     from rustgrad.fx.proxy import TraceError
 

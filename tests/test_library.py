@@ -189,3 +189,32 @@ def test_attention_returns_what_was_asked_for(torch):
     assert flex_attention(q, q, q, return_aux=AuxRequest())[1] == (None, None)
     with pytest.raises(ValueError, match="both return_lse and return_aux"):
         flex_attention(q, q, q, return_lse=True, return_aux=AuxRequest())
+
+
+TENSORBOARD = """
+import sys, types
+package, record = types.ModuleType("tensorboardX"), types.ModuleType("tensorboardX.record_writer")
+
+class SummaryWriter:
+    def add_scalar(self, tag, value, step=None):
+        print(tag, type(value).__module__, float(value))
+    def add_images(self, tag, images):
+        print(tag, [type(image).__name__ for image in images["a"]])
+
+package.SummaryWriter, package.FileWriter, record.RecordWriter = SummaryWriter, object, object
+sys.modules.update({"tensorboardX": package, "tensorboardX.record_writer": record})
+import torch
+from torch.utils.tensorboard import SummaryWriter
+writer = SummaryWriter()
+writer.add_scalar("loss", torch.tensor(2.0, requires_grad=True), 1)
+writer.add_scalar("loss", value=0.5)
+writer.add_images("pictures", {"a": [torch.ones(1)]})
+"""
+
+
+def test_tensorboard_gets_arrays(tmp_path):
+    """tensorboardX knows PyTorch's tensors by their name; a stand-in for it prints what it is given."""
+    script = tmp_path / "script.py"
+    script.write_text(TENSORBOARD)
+    done = subprocess.run([sys.executable, "-m", "rustgrad", script], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["loss numpy 2.0", "loss builtins 0.5", "pictures ['ndarray']"], done.stderr

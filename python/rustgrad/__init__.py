@@ -59,6 +59,7 @@ _SUBMODULES = (
     "ao",
     "autograd",
     "backends",
+    "classes",
     "compiler",
     "cpu",
     "cuda",
@@ -80,6 +81,7 @@ _SUBMODULES = (
     "multiprocessing",
     "nn",
     "onnx",
+    "ops",
     "optim",
     "overrides",
     "profiler",
@@ -130,8 +132,6 @@ _LAZY = {
     "load": "serialization",
     "fork_rng": "random",
     "compile": "compiler",
-    "classes": "_ops",
-    "ops": "_ops",
     "lobpcg": "_lobpcg",
     **dict.fromkeys(
         (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from typing import Any
 
 from . import _C
+from .overrides import handle_torch_function, has_torch_function
 
 __all__: list[str] = []
 
@@ -74,6 +74,9 @@ class OpOverloadPacket:
         self.__qualname__, self.__doc__ = name, getattr(function, "__doc__", None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        if has_torch_function(given):
+            return handle_torch_function(self, given, *args, **kwargs)
         return self._function(*args, **kwargs)
 
     def __getattr__(self, name: str) -> OpOverload:
@@ -143,4 +146,3 @@ def forget(namespace: str, name: str) -> None:
 
 
 ops: Any = _Ops("rustgrad.ops", "Ops by namespace: `rustgrad.ops.aten`, and those registered with `rustgrad.library`.")
-sys.modules.setdefault("rustgrad.ops", ops)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from html import escape
 from typing import Any
 
 from ._codegen import CodeGen, PythonCode, format_target, names_of
@@ -253,10 +254,20 @@ class Graph:
     def __str__(self) -> str:
         return "\n    ".join(["graph():", *(node.format_node() for node in self.nodes)])
 
+    def _rows(self):
+        head = ["opcode", "name", "target", "args", "kwargs"]
+        return [head, *([str(x) for x in (n.op, n.name, n.target, n.args, n.kwargs)] for n in self.nodes)]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the nodes as a table."""
+        head, *rows = [[escape(cell) for cell in row] for row in self._rows()]
+        lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+        lines.insert(0, "".join(f"<th>{cell}</th>" for cell in head))
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
     def print_tabular(self) -> None:
         """Prints the nodes as a table."""
-        rows = [["opcode", "name", "target", "args", "kwargs"]]
-        rows += [[str(x) for x in (n.op, n.name, n.target, n.args, n.kwargs)] for n in self.nodes]
+        rows = self._rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         rows.insert(1, ["-" * width for width in widths])
         for row in rows:
