@@ -264,13 +264,13 @@ fn lies_alike(t: &Tensor, tangent: &Tensor) -> bool {
 
 /// New memory in which a tangent of `t` lies as `t` does, as far as views of `t` can tell.
 fn like(t: &Tensor) -> Result<Tensor> {
-    let (own, device) = (t.layout(), t.device());
+    let own = t.layout();
     if own.is_dense() || t.view_info().is_some() || own.has_internal_overlap() {
-        return Tensor::of_layout(own.fresh(), t.dtype(), device);
+        return (kit().empty)(&own.fresh(), t);
     }
     // A base with gaps, which views of it may cover.
     let layout = Layout { offset: 0, shape: same_dims(&own.shape), strides: same_dims(&own.strides) };
-    let storage = Storage::zeroed(layout.end() * t.dtype().size(), device)?;
+    let storage = Storage::zeroed(layout.end() * t.dtype().size(), t.device())?;
     Ok(Tensor::from_meta(Meta { storage, layout, dtype: t.dtype() }))
 }
 

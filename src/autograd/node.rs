@@ -68,13 +68,16 @@ pub struct Node {
     pub(super) rare: OnceLock<Box<Rare>>,
 }
 
+/// The number of a result, and its tangents.
+type SavedTangents = (u32, Arc<Tangents>);
+
 /// State that few nodes need.
 #[derive(Default)]
 pub(super) struct Rare {
     pub(super) hooks: Mutex<Hooks>,
     pub(super) python: OnceLock<Box<dyn Foreign>>,
     /// Forward-mode tangents of results, by output, for those that are saved.
-    tangents: Mutex<SmallVec<[(u32, Arc<Tangents>); 1]>>,
+    tangents: Mutex<SmallVec<[SavedTangents; 1]>>,
 }
 
 impl GradFn for Node {

@@ -7,12 +7,15 @@ use super::Tensor;
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The tangents by level. `None`: the tensor has no tangent at that level, although the base of the view may have one.
+/// A level and its tangent. `None`: the tensor has no tangent at that level, although the base of the view may have one.
+type Entry = (u64, Option<Tensor>);
+
+/// The tangents by level.
 #[derive(Default)]
-pub struct Tangents(Mutex<SmallVec<[(u64, Option<Tensor>); 1]>>);
+pub struct Tangents(Mutex<SmallVec<[Entry; 1]>>);
 
 impl Tangents {
-    fn lock(&self) -> MutexGuard<'_, SmallVec<[(u64, Option<Tensor>); 1]>> {
+    fn lock(&self) -> MutexGuard<'_, SmallVec<[Entry; 1]>> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
     /// The entry of a level, if there is one.

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from .._absent import getattr_of
 from .._base import Tensor, stack
 from ..nn.utils.stateless import _functional_call
+from ._forward import hessian, jacfwd, jvp, linearize
 from ._grad import debug_unwrap, functionalize, grad, grad_and_value, jacrev, vjp
 from ._vmap import vmap
-from ._forward import hessian, jacfwd, jvp, linearize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

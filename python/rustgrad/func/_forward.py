@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 
 from .. import _C
-from .._base import Tensor, is_grad_enabled, stack, zeros, zeros_like
+from .._base import Tensor, cat, is_grad_enabled, zeros, zeros_like
 from ..autograd._engine import grad as autograd_grad
 from ..autograd.forward_ad import _dual, _set_fwd_grad_enabled
 from ..autograd.grad_mode import enable_grad
-from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from ._grad import jacrev
+from ._vmap import vmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,10 +163,17 @@ def _over_basis(push, basis, chunk_size, randomness):
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     leaves, structure = tree_flatten(basis)
-    results = [push(tree_unflatten([b[i] for b in leaves], structure)) for i in range(len(leaves[0]))]
-    flat = [tree_flatten(r) for r in results]
-    stacked = [stack(column) for column in zip(*(values for values, _ in flat), strict=True)]
-    return tree_unflatten(stacked, flat[0][1])
+    count, result_structure = len(leaves[0]), None
+
+    def one(*row):
+        nonlocal result_structure
+        results, result_structure = tree_flatten(push(tree_unflatten(row, structure)))
+        return tuple(results)
+
+    step = chunk_size or count
+    pieces = [[b[i : i + step] for b in leaves] for i in range(0, count, step)]
+    parts = [vmap(one, randomness=randomness)(*piece) for piece in pieces]
+    return tree_unflatten([cat(column) for column in zip(*parts, strict=True)], result_structure)
 
 
 def jacfwd(
@@ -175,7 +184,7 @@ def jacfwd(
     chunk_size: int | None = None,
     randomness: str = "error",
 ) -> Callable[..., Any]:
-    """A function of the same arguments that returns the Jacobian of `func`, by forward mode: a pass for each input element.
+    """A function of the same arguments that returns the Jacobian of `func`, by forward mode over a batch of directions.
 
     Cheaper than `jacrev` where there are more outputs than inputs.
 
@@ -230,32 +239,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 
     For each output and pair of arguments, of shape (*output.shape, *input.shape, *input.shape).
     """
-    second = jacfwd(_reverse_jacobian(func, argnums), argnums)
-
-    @functools.wraps(func, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
-    def wrapper(*args):
-        result = second(*args)
-        if _C._forward_levels() or any(isinstance(a, Tensor) and a.requires_grad for a in tree_leaves(args)):
-            return result
-        return tree_map(lambda t: t.detach(), result)
-
-    return wrapper
-
-
-def _reverse_jacobian(func, argnums):
-    """The Jacobian by reverse mode, of a function of tensors to a tensor or a tuple of tensors, which can be differentiated."""
-    from ..autograd.functional import jacobian
-
-    def wrapper(*args):
-        def of_chosen(*chosen):
-            return func(*_replaced(args, chosen, argnums))
-
-        result = jacobian(of_chosen, _chosen(args, argnums), create_graph=True)
-        if not isinstance(argnums, int):
-            return result
-        return tuple(r[0] for r in result) if isinstance(result[0], tuple) else result[0]
-
-    return wrapper
+    return jacfwd(jacrev(func, argnums), argnums)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:

@@ -12,7 +12,7 @@ import functools
 from .. import _C
 from .._base import Tensor, eye, is_grad_enabled, zeros_like
 from ..autograd._engine import grad as autograd_grad
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten, treespec_pprint
 from ._vmap import vmap
 
@@ -37,7 +37,7 @@ class _Level:
     def _fresh(self, t):
         if not isinstance(t, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
-        alias = t.view_as(t) if self.outer and t.requires_grad else t.detach().requires_grad_()
+        alias = t.view_as(t) if self.outer and t.requires_grad else _detached(t).requires_grad_()
         self.inputs.append(alias)
         return alias
 
@@ -52,7 +52,15 @@ class _Level:
     def _left(self, t):
         if not isinstance(t, Tensor):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(t)}")
-        return t if not t.requires_grad or self.is_outside(t) else t.detach()
+        return t if not t.requires_grad or self.is_outside(t) else _detached(t)
+
+
+def _detached(t):
+    """`t` without history; with its tangents, which `detach` drops, for a forward pass around this one."""
+    if not _C._forward_levels():
+        return t.detach()
+    with no_grad():
+        return t.view_as(t)
 
 
 def _gradients(outputs, inputs, cotangents, retain_graph, create_graph):
