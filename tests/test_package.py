@@ -311,7 +311,7 @@ def test_the_command_line_is_that_of_python(tmp_path):
 @own
 def test_absent_names_say_where_the_list_stands(torch):
     for module, name in (
-        (torch, "vmap"),
+        (torch, "nested"),
         (torch.nn.functional, "conv_tbc"),
         (torch.optim, "LBFGSX"),
     ):

@@ -49,4 +49,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "immutable_collections", *_SUBMODULES]
+    return __all__

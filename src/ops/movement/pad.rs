@@ -252,30 +252,34 @@ fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fo
 
 fn folded_spec(c: &Call) -> Result<Specs> {
     let (t, pad) = (c.tensor(0)?, c.ints(1)?);
-    if t.dtype() == DType::Bool {
-        return Err(no_kernel(c.op.base().trim_start_matches('_'), DType::Bool));
+    padded_spec(t, &folded_shape(c.op, t.dtype(), t.shape(), pad)?)
+}
+
+/// The shape of an input that is padded with its elements, or why it cannot be.
+fn folded_shape(op: &Op, dtype: DType, shape: &[usize], pad: &[i64]) -> Result<Dims> {
+    if dtype == DType::Bool {
+        return Err(no_kernel(op.base().trim_start_matches('_'), DType::Bool));
     }
-    check_pairs(t.ndim(), pad)?;
-    let pads = by_dim(t.ndim(), pad);
-    let reflects = c.op.name().starts_with("_reflection");
-    for (d, &(before, after)) in pads.iter().enumerate() {
-        let n = t.size(d) as i64;
+    check_pairs(shape.len(), pad)?;
+    let reflects = op.name().starts_with("_reflection");
+    for (d, (&size, (before, after))) in shape.iter().zip(by_dim(shape.len(), pad)).enumerate() {
+        let n = size as i64;
         if reflects && (before >= n && before > 0 || after >= n && after > 0) {
             return Err(Error::runtime(format!(
                 "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension {d} of input {}",
-                Show(t.shape())
+                Show(shape)
             )));
         }
         if n == 0 && (before != 0 || after != 0) {
             return Err(Error::runtime(format!(
                 "Expected the padded dimensions of the input to be non-zero, got {}",
-                Show(t.shape())
+                Show(shape)
             )));
         }
     }
-    let shape = padded_shape(t.shape(), pad)?;
-    check_crop(t.shape(), pad)?;
-    padded_spec(t, &shape)
+    let padded = padded_shape(shape, pad)?;
+    check_crop(shape, pad)?;
+    Ok(padded)
 }
 
 fn fold_of(op: &Op) -> Fold {
@@ -317,27 +321,43 @@ const FOLDED: Op = Op {
     doc: "Pads the last dimensions with elements of the input.",
     forms: HIDDEN,
     body: kernel(folded_spec, folded, Some(folded)),
-    vjp: Vjp::Each(&[d(0, 0, |c| {
+    vjp: Vjp::Each(&[d(0, A0, |c| {
         let op = if std::ptr::fn_addr_eq(fold_of(c.call.op), reflect as Fold) {
             &REFLECTION_PAD_BACKWARD
         } else {
             &REPLICATION_PAD_BACKWARD
         };
-        op.call((c.g(), &*c.facts(0).shape, c.ints(1)))
+        c.tied(op.call((c.g(), &*c.facts(0).shape, c.ints(1))), &[0])
     })]),
     errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input"), ("b8[1,3], (1, 1)", "NotImplementedError", "for 'Bool'")],
     ..OP
 };
 
-fn unfolded(c: &Call) -> Result<Outputs> {
+/// The shape of the gradient of an input of sizes `size`, if `grad_output` has the padded shape.
+fn unfolded_shape(c: &Call) -> Result<Dims> {
     let (grad, pad) = (c.tensor(0)?, c.ints(2)?);
-    let shape: Dims = c.ints(1)?.iter().map(|&n| n as usize).collect();
+    let size = |&n: &i64| usize::try_from(n).map_err(|_| Error::runtime(format!("negative size {n}")));
+    let shape = c.ints(1)?.iter().map(size).collect::<Result<Dims>>()?;
+    checked_numel(&shape)?;
+    let padded = folded_shape(c.op, grad.dtype(), &shape, pad)?;
+    if padded.as_slice() != grad.shape() {
+        return Err(Error::runtime(format!(
+            "expected a gradient of shape {}, got {}",
+            Show(padded.as_slice()),
+            Show(grad.shape())
+        )));
+    }
+    Ok(shape)
+}
+
+fn unfolded(c: &Call) -> Result<Outputs> {
+    let (grad, pad, shape) = (c.tensor(0)?, c.ints(2)?, unfolded_shape(c)?);
     let out = Tensor::zeros(&shape, grad.dtype(), grad.device())?;
     if pad.is_empty() || out.numel() == 0 {
         out.copy_raw(grad)?;
         return Ok(smallvec![out]);
     }
-    if by_rows(&out, grad) {
+    if by_rows(&out, grad) && (grad.dtype().is_float() || grad.dtype().is_complex()) {
         cpu::pad::pad_backward(grad.cpu_view()?, &source(&shape, pad, fold_of(c.op))?, out.cpu_view()?)?;
         return Ok(smallvec![out]);
     }
@@ -350,20 +370,8 @@ const UNFOLDED: Op = Op {
     forms: HIDDEN,
     body: opaque(
         |c| {
-            let (grad, pad) = (c.tensor(0)?, c.ints(2)?);
-            let sizes: Result<Dims> =
-                c.ints(1)?.iter().map(|&n| Ok(usize::try_from(n).unwrap_or(usize::MAX))).collect();
-            let shape = sizes?;
-            checked_numel(&shape)?;
-            check_pairs(shape.len(), pad)?;
-            if padded_shape(&shape, pad)?.as_slice() != grad.shape() {
-                return Err(Error::runtime(format!(
-                    "expected a gradient of shape {}, got {}",
-                    Show(padded_shape(&shape, pad)?.as_slice()),
-                    Show(grad.shape())
-                )));
-            }
-            Ok(Spec::one(&shape, grad.dtype(), grad.device()))
+            let grad = c.tensor(0)?;
+            Ok(Spec::one(&unfolded_shape(c)?, grad.dtype(), grad.device()))
         },
         unfolded,
     ),
