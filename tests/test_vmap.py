@@ -380,3 +380,23 @@ class TestCustomFunctions:
         with pytest.raises(RuntimeError, match="it does not have vmap support"):
             vmap(Plain.apply)(torch.ones(3))
         assert_close(Plain.apply(torch.ones(3)), torch.full((3,), 2.0))
+
+
+class TestBatchInTheLastDimension:
+    def test_views_of_copies_are_views(self, torch):
+        def f(x):
+            y = x.clone()
+            y.view(-1)[1] = 7.0
+            return y
+
+        x = torch.arange(24.0).view(2, 3, 4)
+        expected = torch.stack([f(x[..., i]) for i in range(4)])
+        assert torch.equal(torch.vmap(f, in_dims=-1)(x), expected)
+
+    def test_writes_to_the_argument_arrive(self, torch):
+        def f(x):
+            return x.mul_(2).sum()
+
+        x = torch.arange(6.0).view(2, 3)
+        expected = x.clone() * 2
+        assert torch.equal(torch.vmap(f, in_dims=1)(x), expected.sum(0)) and torch.equal(x, expected)
