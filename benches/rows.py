@@ -402,6 +402,28 @@ def texts(torch) -> dict:
     }
 
 
+def transforms(torch) -> dict:
+    """Transforms of functions: gradients of each of 64 samples, a Hessian, a product with a Jacobian."""
+    func, nn = torch.func, torch.nn
+    model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    state = {name: p.detach() for name, p in model.named_parameters()}
+    x, y = torch.rand(64, 64), torch.randint(0, 10, (64,))
+
+    def loss(state, x, y):
+        return nn.functional.cross_entropy(func.functional_call(model, state, (x[None],)), y[None])
+
+    def norms(v):
+        return (v.sin() * v.roll(1)).sum()
+
+    each = func.vmap(func.grad(loss), in_dims=(None, 0, 0))
+    second, v = func.hessian(norms), torch.rand(50)
+    return {
+        "vmap of grad, MLP 64-32-10, 64 samples": timed(lambda: each(state, x, y)),
+        "hessian of 50 variables": timed(lambda: second(v)),
+        "jvp of an MLP, 64 samples": timed(lambda: func.jvp(model, (x,), (x,))),
+    }
+
+
 def compiled(torch) -> dict:
     """Compiled functions beside themselves; PyTorch's need a C++ compiler, and without one have no row."""
     nn = torch.nn
@@ -450,6 +472,7 @@ PARTS = (
     calls,
     chain,
     training,
+    transforms,
     compiled,
     large,
     matrices,
@@ -472,10 +495,11 @@ PARTS = (
 
 def main():
     torch = importlib.import_module(sys.argv[1])
-    if len(sys.argv) > 2:
-        torch.set_num_threads(int(sys.argv[2]))
+    threads, parts = int(sys.argv[2]) if len(sys.argv) > 2 else 0, sys.argv[3:]
+    if threads:
+        torch.set_num_threads(threads)
     found = {}
-    for part in PARTS:
+    for part in PARTS if not parts else [p for p in PARTS if p.__name__ in parts]:
         try:
             found |= part(torch)
         except Exception as error:  # a row that cannot run yet is reported, not hidden

@@ -2,6 +2,7 @@
 
     python benches/run.py --peer-python ~/torch/bin/python     # the peer's column; without it, rustgrad's times alone
     python benches/run.py --build                              # clean and incremental build times too (minutes)
+    python benches/run.py --parts images layers                # the rows of these functions of rows.py alone
     python benches/run.py --threads 1                          # one thread each, for a machine that is not idle
 
 Each module runs in separate processes, alternating, and a row's figure is the median over the rounds. Goals are the
@@ -45,6 +46,9 @@ GOALS = {
     "matmul f32, 1024": 1.15,
     "matmul f32, 2048": 1.15,
     "repr, 1000 x 1000": 0.5,
+    "vmap of grad, MLP 64-32-10, 64 samples": 1.0,
+    "hessian of 50 variables": 1.0,
+    "jvp of an MLP, 64 samples": 1.0,
     **dict.fromkeys(
         (
             "batch_norm and backward, 32 x 64 x 28 x 28",
@@ -115,13 +119,13 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def rounds(pythons: dict[str, str], count: int, threads: list[str]) -> dict[str, dict]:
+def rounds(pythons: dict[str, str], count: int, given: list[str]) -> dict[str, dict]:
     """Runs rows.py for each module in turns; {module: {"version", "rows": {row: median}}}."""
     found: dict[str, list] = {module: [] for module in pythons}
     for turn in range(count):
         for module, python in pythons.items():
             print(f"round {turn + 1} of {count}: {module}", file=sys.stderr)
-            command = [python, ROOT / "benches" / "rows.py", module, *threads]
+            command = [python, ROOT / "benches" / "rows.py", module, *given]
             out = subprocess.run(command, capture_output=True, text=True)
             if out.returncode:
                 sys.exit(f"{module} failed:\n{out.stderr}")
@@ -226,13 +230,13 @@ def main():
     parser.add_argument("--peer", default="torch", help="the peer's module (torch)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, help="threads for each module (its default)")
+    parser.add_argument("--parts", nargs="+", default=[], help="functions of rows.py (all)")
     parser.add_argument("--build", action="store_true", help="measure build times too")
     parser.add_argument("--dry", action="store_true", help="print, write nothing")
     options = parser.parse_args()
     peer = options.peer if options.peer_python else None
     pythons = {"rustgrad": sys.executable} | ({peer: options.peer_python} if peer else {})
-    threads = [] if options.threads is None else [str(options.threads)]
-    results = rounds(pythons, options.rounds, threads)
+    results = rounds(pythons, options.rounds, [str(options.threads or 0), *options.parts])
     lines = table(results, peer)
     own = import_times(sys.executable, "rustgrad")
     other = import_times(options.peer_python, peer) if peer else None
@@ -241,7 +245,7 @@ def main():
     )
     lines += wheel_row() + (build_times() if options.build else [])
     versions = ", ".join(f"{module} {r['version']}" for module, r in results.items())
-    used = f" {options.threads} thread(s) each." if threads else ""
+    used = f" {options.threads} thread(s) each." if options.threads else ""
     text = "\n".join([f"## {date.today()}, {commit()}", "", f"{machine()}. {versions}.{used}", "", *lines, "", ""])
     print(text)
     if not options.dry:
