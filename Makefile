@@ -80,6 +80,7 @@ lint: $(STAMPS)/tools ## cargo fmt, clippy, ruff; changes nothing.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --locked --all-targets --features python -- -D warnings
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo check --locked --quiet --no-default-features --features python # without a GPU
 
 test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
 	@echo "== Rust tests (a first build takes some 4 minutes on two cores)"

@@ -31,10 +31,12 @@ pub(super) use self::device::Driver;
 pub use self::device::GpuBuffer;
 #[cfg(all(test, feature = "gpu"))]
 pub(super) use self::device::driver;
+#[cfg(feature = "gpu")]
 pub use self::queries::{
     device_count, device_name, empty_cache, is_available, memory, properties, reset_peak_memory, stats, supports,
     synchronize, unasked_software,
 };
+#[cfg(feature = "gpu")]
 pub(super) use self::validate::check;
 
 #[cfg(not(feature = "gpu"))]
