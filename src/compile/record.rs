@@ -154,7 +154,7 @@ impl Recorder {
         }
         if !state.recorded {
             state.check_escapes(outputs)?;
-            return state.plan(results, vec![None; outputs.len()], Variant::AsCalled);
+            return Ok(state.plan(results, vec![None; outputs.len()], Variant::AsCalled));
         }
         let inputs = &self.given[..self.inputs.min(self.given.len())];
         let graph =
@@ -164,7 +164,7 @@ impl Recorder {
             Ok(_) if state.outside_graph => Err("it uses a tensor from outside that has a graph".into()),
             Ok(graphs) => {
                 state.check_escapes(outputs)?;
-                state.plan(results, graphs, Variant::Unrecorded)
+                Ok(state.plan(results, graphs, Variant::Unrecorded))
             }
             Err(_) if self.backwards.get() == 0 => {
                 let mut calls = self.calls.take();
@@ -172,7 +172,7 @@ impl Recorder {
                     return Err(problem);
                 }
                 let results = outputs.iter().map(|t| calls.number(t)).collect::<Result<Vec<_>, _>>()?;
-                calls.plan(results, vec![None; outputs.len()], Variant::Recorded)
+                Ok(calls.plan(results, vec![None; outputs.len()], Variant::Recorded))
             }
             Err(problem) => Err(problem),
         }
@@ -207,7 +207,7 @@ fn graph_of(t: &Tensor, inputs: &[(Tensor, bool, bool)]) -> Result<Option<Edge>,
 }
 
 impl State {
-    fn plan(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant) -> Result<Plan, String> {
+    fn plan(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant) -> Plan {
         let sources = self.known.into_iter().map(|k| k.source).collect();
         Plan::new(sources, self.steps, results, graphs, self.read_grads, variant)
     }
