@@ -8,10 +8,11 @@ pub use self::recorder::{CustomRule, Randomness, Recorder};
 pub use self::replay::warn_of_loops;
 
 use crate::error::{Error, Result};
-use crate::op::Ints;
+use crate::layout::Format;
 use crate::op::generator::default_generator;
 use crate::op::tracer::{self, Tracer};
-use crate::ops::movement::copy::CLONE;
+use crate::op::{Ints, Value};
+use crate::ops::movement::copy::{CLONE, COPY_};
 use crate::ops::view::reshape::{PERMUTE, SELECT};
 use crate::tensor::Tensor;
 use std::cell::RefCell;
@@ -68,14 +69,33 @@ fn examples(inputs: &[Input]) -> Result<Vec<Tensor>> {
     Ok(made)
 }
 
-/// The input with the batch as its first dimension.
-fn batch_first(input: &Input) -> Result<Tensor> {
-    if input.dim == 0 {
-        return Ok(input.tensor.clone());
+impl Input {
+    /// The tensor with the batch as its first dimension.
+    fn moved(&self) -> Result<Tensor> {
+        if self.dim == 0 {
+            return Ok(self.tensor.clone());
+        }
+        let n = self.tensor.ndim();
+        let dims: Ints = std::iter::once(self.dim).chain((0..n).filter(|d| *d != self.dim)).map(|d| d as i64).collect();
+        PERMUTE.call((&self.tensor, dims)).ok()
     }
-    let n = input.tensor.ndim();
-    let dims: Ints = std::iter::once(input.dim).chain((0..n).filter(|d| *d != input.dim)).map(|d| d as i64).collect();
-    PERMUTE.call((&input.tensor, dims)).ok()
+    /// The same, with the batch first in memory too: then what is a view of an example is a view of the batch.
+    fn batch_first(&self) -> Result<Tensor> {
+        let moved = self.moved()?;
+        let l = moved.layout();
+        let inner = (1..l.shape.len()).filter(|&d| l.shape[d] > 1).map(|d| l.strides[d]).max().unwrap_or(0);
+        if l.shape[0] > 1 && l.strides[0] > 0 && l.strides[0] < inner {
+            return CLONE.call((&moved, Value::Format(Format::Contiguous))).ok();
+        }
+        Ok(moved)
+    }
+    /// Writes what a call has written to a copy that `batch_first` made.
+    fn write_back(&self, batch: &Tensor) -> Result<()> {
+        if batch.version() > 0 && !batch.storage().same(self.tensor.storage()) {
+            COPY_.call_inplace((self.moved()?, batch))?;
+        }
+        Ok(())
+    }
 }
 
 /// Runs `function` on every example of the inputs, whose batches have `size` examples.
@@ -107,11 +127,13 @@ pub fn vmap<E: From<Error>>(
         recorder.restore_generators();
     }
     let mut replay = replay::Replay::new(size);
-    for (input, example) in inputs.iter().zip(&examples) {
-        replay.insert(example, batch_first(input)?);
+    let batches = inputs.iter().map(Input::batch_first).collect::<Result<Vec<_>>>()?;
+    for (example, batch) in examples.iter().zip(&batches) {
+        replay.insert(example, batch.clone());
     }
     let steps = recorder.into_steps(&results);
     replay.run(&steps)?;
+    inputs.iter().zip(&batches).try_for_each(|(input, batch)| input.write_back(batch))?;
     let output = |t: &Tensor| {
         Ok(match recorder.is_batched(t) {
             true => Output::Batched(replay.batch_of(t)?),

@@ -146,13 +146,6 @@ def _flat_out_dims(func, out_dims, output, spec):
     return dims
 
 
-def _batch_first(t, dim):
-    """`t` with the batch as its first dimension, also in memory: then what is a view of an example is one of the batch."""
-    t = t.movedim(dim, 0) if dim else t
-    inner = max((s for s, n in zip(t.stride()[1:], t.shape[1:], strict=True) if n > 1), default=0)
-    return t.contiguous() if t.size(0) > 1 and 0 < t.stride(0) < inner else t
-
-
 def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
     name = _name(func)
     places = [i for i, d in enumerate(dims) if d is not None]
@@ -174,12 +167,7 @@ def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
                 )
         return [r for r in results if isinstance(r, Tensor)]
 
-    batches = [_batch_first(flat[i], dims[i]) for i in places]
-    made = iter(_C._vmap(one_example, batches, [0] * len(batches), size, randomness))
-    for i, batch in zip(places, batches, strict=True):
-        original = flat[i]
-        if batch._version and batch.data_ptr() != original.data_ptr():
-            original.movedim(dims[i], 0).copy_(batch)
+    made = iter(_C._vmap(one_example, [flat[i] for i in places], [dims[i] for i in places], size, randomness))
     out = []
     for r, d in zip(results, to, strict=True):
         if not isinstance(r, Tensor):
