@@ -2,11 +2,18 @@
 //!
 //! A `Recorder` watches a call through the tracer and numbers its tensors; a `Plan` is the list of primitives that were
 //! called, backward and optimizer included, with the effects that others see: writes to tensors that were there before,
-//! gradients that were set. Whether a call may be replaced by its plan is not decided here: `python` checks what the
+//! gradients that were set. Passes (`passes/`) replace steps by what does the same in less time. Whether a call may be replaced by its plan is not decided here: `python` checks what the
 //! function read.
 
+mod fused;
+mod look;
+mod passes;
 mod plan;
 mod record;
+mod step;
 
-pub use self::plan::{Arg, Failure, Plan, Slot, Source, Step, Variant};
+pub use self::look::Look;
+pub use self::passes::Passes;
+pub use self::plan::{Failure, Plan};
 pub use self::record::Recorder;
+pub use self::step::{Arg, Slot, Source, Step, Variant};

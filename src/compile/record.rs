@@ -3,12 +3,13 @@
 //! Tensors are identified by the address of their handle. Handles and storages are held weakly: that keeps addresses
 //! unique, and what counts owners (a gradient that is taken over instead of copied) sees what it sees without a recorder.
 
-use super::plan::{Arg, Plan, Source, Step, Variant};
+use super::look::Look;
+use super::passes::Passes;
+use super::plan::Plan;
+use super::step::{Arg, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
 use crate::autograd::{Node, history};
-use crate::dtype::DType;
 use crate::error::Error;
-use crate::layout::Layout;
 use crate::observe::Raw;
 use crate::op::tracer::{Change, Form, Traced, Tracer};
 use crate::op::{Body, Op, Value};
@@ -51,7 +52,7 @@ struct State {
     memories: HashMap<usize, Vec<(usize, usize)>>,
     storages: Vec<WeakStorage>,
     /// What each known tensor looks like.
-    looks: Vec<(Layout, DType)>,
+    looks: Vec<Look>,
     /// The list of primitives: what reads only values may be given another handle on the same elements.
     of_primitives: bool,
     steps: Vec<Step>,
@@ -137,7 +138,7 @@ impl Recorder {
     ///
     /// Where results have a graph that can still run, the plan is of the calls as they were made, which record it again;
     /// else it is of the primitives, backward's among them.
-    pub fn finish(self, outputs: &[Tensor]) -> Result<Plan, String> {
+    pub fn finish(self, outputs: &[Tensor], passes: Passes) -> Result<Plan, String> {
         let mut state = self.state.take();
         if let Some(problem) = state.problem.take() {
             return Err(problem);
@@ -154,7 +155,7 @@ impl Recorder {
         }
         if !state.recorded {
             state.check_escapes(outputs)?;
-            return Ok(state.plan(results, vec![None; outputs.len()], Variant::AsCalled));
+            return Ok(state.plan(results, vec![None; outputs.len()], Variant::AsCalled, passes));
         }
         let inputs = &self.given[..self.inputs.min(self.given.len())];
         let graph =
@@ -164,7 +165,7 @@ impl Recorder {
             Ok(_) if state.outside_graph => Err("it uses a tensor from outside that has a graph".into()),
             Ok(graphs) => {
                 state.check_escapes(outputs)?;
-                Ok(state.plan(results, graphs, Variant::Unrecorded))
+                Ok(state.plan(results, graphs, Variant::Unrecorded, passes))
             }
             Err(_) if self.backwards.get() == 0 => {
                 let mut calls = self.calls.take();
@@ -172,7 +173,7 @@ impl Recorder {
                     return Err(problem);
                 }
                 let results = outputs.iter().map(|t| calls.number(t)).collect::<Result<Vec<_>, _>>()?;
-                Ok(calls.plan(results, vec![None; outputs.len()], Variant::Recorded))
+                Ok(calls.plan(results, vec![None; outputs.len()], Variant::Recorded, passes))
             }
             Err(problem) => Err(problem),
         }
@@ -207,15 +208,17 @@ fn graph_of(t: &Tensor, inputs: &[(Tensor, bool, bool)]) -> Result<Option<Edge>,
 }
 
 impl State {
-    fn plan(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant) -> Plan {
+    fn plan(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant, passes: Passes) -> Plan {
         let sources = self.known.into_iter().map(|k| k.source).collect();
-        Plan::new(sources, self.steps, results, graphs, self.read_grads, variant)
+        let mut plan = Plan::new(sources, self.steps, results, graphs, self.read_grads, variant);
+        plan.optimize(&self.looks, passes);
+        plan
     }
     fn add(&mut self, t: &Tensor, source: Source) -> usize {
         let number = self.known.len();
         self.known.push(Known { handle: Arc::downgrade(&t.0), source });
         self.numbers.insert(t.id(), number);
-        self.looks.push((t.layout().clone(), t.dtype()));
+        self.looks.push(Look::of(t));
         let (memory, counter) = (t.storage().id(), t.storage().counter_id());
         let on = self.memories.entry(memory).or_default();
         if !on.iter().any(|(c, _)| *c == counter) {
@@ -263,8 +266,8 @@ impl State {
     fn stand_in(&self, t: &Tensor) -> Option<usize> {
         let on = self.memories.get(&t.storage().id())?;
         let (_, of) = on.iter().find(|(counter, _)| *counter == t.storage().counter_id())?;
-        let (layout, dtype) = &self.looks[*of];
-        (*layout == *t.layout() && *dtype == t.dtype()).then_some(*of)
+        let look = &self.looks[*of];
+        (look.layout == *t.layout() && look.dtype == t.dtype()).then_some(*of)
     }
     fn arg(&mut self, v: &Value, only_values: bool) -> Result<Arg, String> {
         let one = |state: &mut State, t: &Tensor| match !only_values

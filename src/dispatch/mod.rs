@@ -15,7 +15,7 @@ mod overlap;
 mod written;
 
 pub use self::capture::{Capture, Range};
-pub use self::elementwise::promoted;
+pub use self::elementwise::{Prepared, prepare, promoted};
 pub use self::inplace::call_inplace;
 pub use self::out::{call_out, resize};
 

@@ -4,11 +4,11 @@
 use super::convert::type_name;
 use super::guards::{Arguments, Guards, Reach, is_value};
 use super::object::{borrow, wrap_bound};
-use crate::compile::{Failure, Plan, Recorder, Slot, Variant};
+use crate::compile::{Failure, Passes, Plan, Recorder, Slot, Variant};
 use crate::op::tracer::{self, Tracer, install};
 use crate::rt::retire::Frame;
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
@@ -163,7 +163,8 @@ pub struct PyPlan {
 /// The plan of a recording, or a text that says why there is none.
 ///
 /// `result` is what the call returned; `reach` is what the function read, as guards; `groups` are the param groups of
-/// optimizers whose learning rates may change, and `without` the guards that leave those open.
+/// optimizers whose learning rates may change, and `without` the guards that leave those open; `passes` are all, or those
+/// of these names.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // what a call is, and what was found about it
 pub fn _compile_plan<'py>(
@@ -175,7 +176,9 @@ pub fn _compile_plan<'py>(
     reach: &Bound<'py, PyList>,
     without: &Bound<'py, PyList>,
     groups: Vec<Bound<'py, PyDict>>,
+    passes: Option<Vec<String>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let passes = chosen(passes)?;
     let text = |s: String| Ok(PyString::new(py, &s).into_any());
     let Some(recorder) = recording.borrow().0.take() else {
         return Err(PyRuntimeError::new_err("compile: the recording has been used"));
@@ -185,7 +188,7 @@ pub fn _compile_plan<'py>(
         Ok(tree) => tree,
         Err(problem) => return text(problem),
     };
-    let plan = match recorder.finish(&outputs) {
+    let plan = match recorder.finish(&outputs, passes) {
         Ok(plan) => plan,
         Err(problem) => return text(problem),
     };
@@ -207,6 +210,25 @@ pub fn _compile_plan<'py>(
         took: AtomicU64::new(0),
     };
     Ok(Bound::new(py, made)?.into_any())
+}
+
+/// The passes of these names; all where none are given.
+fn chosen(names: Option<Vec<String>>) -> PyResult<Passes> {
+    let Some(names) = names else { return Ok(Passes::ALL) };
+    let mut passes = Passes::NONE;
+    match names.iter().find(|name| !passes.add(name)) {
+        None => Ok(passes),
+        Some(name) => {
+            let known = Passes::NAMES.join(", ");
+            Err(PyValueError::new_err(format!("compile: unknown pass '{name}'; expected some of {known}")))
+        }
+    }
+}
+
+/// The names of the passes.
+#[pyfunction]
+pub fn _compile_passes() -> Vec<&'static str> {
+    Passes::NAMES.to_vec()
 }
 
 /// The entries of param groups that the steps of optimizers take as numbers; `None` unless each group has such a step,
@@ -243,6 +265,9 @@ impl PyPlan {
 }
 
 impl Parts {
+    fn open(&self) -> Vec<Slot> {
+        self.numbers.iter().map(|n| n.slot).collect()
+    }
     /// What the slots are now; `None` where one is not a float.
     fn slots(&self, py: Python) -> PyResult<Option<Vec<(Slot, f64)>>> {
         let mut now = Vec::with_capacity(self.numbers.len());
@@ -310,13 +335,16 @@ impl PyPlan {
     fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
-    /// The steps as text, without the numbers that are read anew.
+    /// What runs, as text, without the numbers that are read anew.
     fn listing(&self) -> String {
-        let slots = |p: &Parts| p.numbers.iter().map(|n| n.slot).collect::<Vec<_>>();
-        self.parts().map_or(String::new(), |p| p.plan.listing(&slots(&p)))
+        self.parts().map_or(String::new(), |p| p.plan.listing(&p.open()))
     }
-    /// The names of the ops of the steps.
-    fn steps(&self) -> Vec<&'static str> {
+    /// The steps as they were recorded, as text, without the numbers that are read anew.
+    fn recorded(&self) -> String {
+        self.parts().map_or(String::new(), |p| p.plan.recorded(&p.open()))
+    }
+    /// The names of the ops of the steps; of those that run as one, `fused(add, mul)`.
+    fn steps(&self) -> Vec<String> {
         self.parts().map_or(Vec::new(), |p| p.plan.ops())
     }
     /// The guards as lines of text.

@@ -141,6 +141,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(capture::_capture, m)?,
         wrap_pyfunction!(compile::_compile_record, m)?,
         wrap_pyfunction!(compile::_compile_inputs, m)?,
+        wrap_pyfunction!(compile::_compile_passes, m)?,
         wrap_pyfunction!(compile::_compile_plan, m)?,
         wrap_pyfunction!(capture::_is_traced, m)?,
         wrap_pyfunction!(capture::_in_range, m)?,

@@ -45,7 +45,7 @@ here = _Thread()
 
 
 def setting() -> str:
-    """What `RUSTGRAD_COMPILE` asks for: "verify", "eager" or nothing."""
+    """What `RUSTGRAD_COMPILE` asks for: "verify", "eager", "nofuse" or nothing."""
     return os.environ.get("RUSTGRAD_COMPILE", "")
 
 
@@ -84,11 +84,14 @@ class _Progress:
 class Watched:
     """A function with its plans."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool, most: int, on: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool, most: int, on: bool, passes: list[str] | None
+    ) -> None:
         self.function = function
         self.fullgraph = fullgraph
         self.most = most
         self.on = on
+        self.passes = [p for p in _C._compile_passes() if p != "fuse"] if setting() == "nofuse" else passes
         self.plans: list[Any] = []
         self.forms: dict[Any, _Progress] = {}
         self.road = "none"
@@ -198,7 +201,7 @@ class Watched:
             self.refuse(progress, plan)
             return result
         made, signature = plan
-        found = (made.listing(), signature)
+        found = (made.recorded(), signature)
         if progress.first is None:
             progress.first = found
         elif progress.first == found:
@@ -226,7 +229,9 @@ class Watched:
             return "it changes an object that it reads"
         if _returned(result, after.containers):
             return "it returns a list or dict that it did not make"
-        plan = _C._compile_plan(recording, result, args, kwargs, after.checks, without.checks, without.groups)
+        plan = _C._compile_plan(
+            recording, result, args, kwargs, after.checks, without.checks, without.groups, self.passes
+        )
         return plan if isinstance(plan, str) else (plan, without.signature())
 
 
