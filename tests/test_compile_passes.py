@@ -5,7 +5,14 @@ import warnings
 import pytest
 from test_compile import alike, trail
 
-PASSES = {"all": None, "none": [], "dead_code": ["dead_code"], "common": ["common"], "fuse": ["fuse"]}
+PASSES = {
+    "all": None,
+    "none": [],
+    "dead_code": ["dead_code"],
+    "common": ["common"],
+    "fuse": ["fuse"],
+    "prepare": ["prepare"],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -230,3 +237,61 @@ def test_arrays_of_another_library_that_share_memory(torch):
         array[:] = start
         got = fast(x)
         assert torch.equal(got, expected[0]) and (array == expected[1]).all()
+
+
+def gpu(torch):
+    from support import target
+
+    if reason := target.gpu_reason():
+        pytest.skip(reason)
+    return torch.gpu
+
+
+GPU_PROGRAMS = {
+    "chain": (lambda torch, x, y, s: ((x * 2 + 1).tanh() - y) * 0.5 + y * y, 1),
+    "results kept": (lambda torch, x, y, s: (lambda a: (a, a.exp(), (a + y).sin()))(x * y), 1),
+    "broadcast": (lambda torch, x, y, s: (x * y[0] + y[:, :1]) * y[2, 3] - 1, 1),
+    "strided": (lambda torch, x, y, s: (x[:, ::2] * y[:, 1::2] + x[:, 35:]).sigmoid() * 3, 1),
+    "transposed": (lambda torch, x, y, s: (x.t() * 2 + y.t()).exp() - y.reshape(70, 6), 1),
+    "where": (lambda torch, x, y, s: torch.where(x > y, x * 2, y.clamp(-1, 1)) + 1, 1),
+    "in place": (lambda torch, x, y, s: s.mul_(0.9).add_(x * 0.1).clamp_(-2, 2), 1),
+    "read before and after": (lambda torch, x, y, s: (s * 2, s.add_(x), s * 2 + y), 1),
+    "half": (lambda torch, x, y, s: ((x.half() * 2 + y.half()) * 0.3).float() * 2, None),
+    "integers": (lambda torch, x, y, s: (x.int() * 3 + y.int()) * 2 - (x.int() > 1), None),
+    "long": (lambda torch, x, y, s: sum(((x + i) * y for i in range(20)), start=x), None),
+}
+
+
+@pytest.mark.parametrize("name", GPU_PROGRAMS)
+def test_a_program_on_the_gpu(torch, name):
+    """The values of the plain calls but for the rounding of contracted products; and fewer dispatches."""
+    gpu(torch)
+    program, most = GPU_PROGRAMS[name]
+    runs = {}
+    for fast in (False, True):
+        torch.manual_seed(3)
+        torch.compiler.reset()
+        state = torch.randn(6, 70).gpu()
+
+        def f(x, y, state=state):
+            return program(torch, x, y, state)
+
+        g = torch.compile(f) if fast else f
+        seen = []
+        for _ in range(6):
+            x, y = (t.gpu() for t in pair(torch))
+            before = torch.gpu.stats()["dispatches"]
+            out = g(x, y)
+            count = torch.gpu.stats()["dispatches"] - before
+            seen.append(([t.cpu() for t in (out if isinstance(out, tuple) else (out,))], state.cpu(), count))
+        runs[fast] = seen
+        if fast:
+            assert g._compiled_state.road == "replay"
+    for (a, s, plain), (b, r, fused) in zip(runs[False], runs[True], strict=True):
+        for expected, got in zip([*a, s], [*b, r], strict=True):
+            assert expected.dtype == got.dtype and expected.stride() == got.stride()
+            torch.testing.assert_close(got, expected, rtol=2e-6, atol=2e-6)
+        last = plain, fused
+    plain, fused = last
+    assert fused < plain
+    assert most is None or fused == most

@@ -213,7 +213,7 @@ impl Fused {
                     ProgramRule { wgsl: rule.wgsl, compute: *compute, inputs, dtype: result.dtype }
                 };
                 let rules: Vec<ProgramRule> = candidates.iter().zip(rules).map(applied).collect();
-                Runner::Gpu(Program::new(device, &first.shape, &memory, &rules, &stores)?)
+                Runner::Gpu(Program::new(|d| gpu::supports(device, d), &first.shape, &memory, &rules, &stores)?)
             }
         };
         Some(Fused { steps, machine, operands, kept, written })

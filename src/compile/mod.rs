@@ -9,6 +9,7 @@ mod fused;
 mod look;
 mod passes;
 mod plan;
+mod prepared;
 mod record;
 mod step;
 

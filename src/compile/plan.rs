@@ -3,6 +3,7 @@
 
 use super::look::Look;
 use super::passes::{self, Parts, Passes, Stage};
+use super::prepared::Prepared;
 use super::step::{Arg, Slot, Source, Step, Variant, missing, numbers};
 use crate::autograd::{self, GradGuard};
 use crate::dispatch::{call_inplace, call_into, call_out};
@@ -146,6 +147,7 @@ impl Plan {
             *effect |= facts.effect;
             match stage {
                 Stage::Fused(fused) if as_one && fused.run(&mut now) => {}
+                Stage::Prepared(prepared) if as_one && self.prepared(prepared, &mut now)? => {}
                 _ => {
                     for (origin, step) in stage.numbered() {
                         let changed = slots.iter().find(|(s, _)| s.step == origin);
@@ -168,6 +170,10 @@ impl Plan {
         Ok(results)
     }
 
+    fn prepared(&self, prepared: &Prepared, now: &mut [Option<Tensor>]) -> Result<bool> {
+        autograd::set_grad_enabled(false);
+        prepared.run(now)
+    }
     fn run_step(&self, step: &Step, changed: Option<&(Slot, f64)>, now: &mut [Option<Tensor>]) -> Result<()> {
         match step {
             Step::Call { op, form, args, outs, results, grad, .. } => {
@@ -254,9 +260,7 @@ impl Plan {
     pub fn ops(&self) -> Vec<String> {
         let name = |s: &Stage| match s {
             Stage::Fused(fused) => fused.name(),
-            Stage::Step(_, Step::Call { op, .. }) => op.name().into(),
-            Stage::Step(_, Step::Alias { .. }) => "alias".into(),
-            Stage::Step(_, Step::SetGrad { .. }) => "set_grad".into(),
+            other => other.steps().map(Step::name).collect::<Vec<_>>().join("+"),
         };
         self.stages.iter().map(name).collect()
     }

@@ -118,6 +118,13 @@ impl Arg {
 }
 
 impl Step {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Step::Call { op, .. } => op.name(),
+            Step::Alias { .. } => "alias",
+            Step::SetGrad { .. } => "set_grad",
+        }
+    }
     pub(super) fn op(&self) -> Option<&'static Op> {
         if let Step::Call { op, .. } = self { Some(op) } else { None }
     }

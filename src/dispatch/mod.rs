@@ -218,6 +218,20 @@ fn run_kernel(call: &Call, k: &Kernel, outputs: &mut Outputs) -> Result<()> {
     launch(call, k, outputs)
 }
 
+/// Runs a kernel whose results have been allocated as it would infer them.
+pub fn run_kernel_as(call: &Call, outputs: &[Tensor]) -> Result<()> {
+    let run = || match &call.op.body {
+        Body::Kernel(k) => {
+            if k.updates_self {
+                outputs.first().map_or(Ok(()), |out| out.copy_raw(call.tensor(0)?))?;
+            }
+            launch(call, k, outputs)
+        }
+        _ => Err(Error::internal("run_kernel_as: the op has no kernel")),
+    };
+    run().map_err(|e| e.in_call(call.op.title()))
+}
+
 /// Runs a kernel on the device of its outputs.
 fn launch(call: &Call, k: &Kernel, outputs: &[Tensor]) -> Result<()> {
     let device = outputs.first().map_or_else(|| call.device_of_args(), |t| t.device());

@@ -25,10 +25,10 @@ struct Member {
     candidate: Option<Candidate>,
 }
 
-pub fn run(parts: Parts) -> Vec<Stage> {
+pub fn run(parts: &Parts) -> Vec<Stage> {
     let memories = Memories::of(parts.sources, parts.looks);
     let mut items: Vec<Item> = Vec::new();
-    for (origin, step) in parts.steps {
+    for (origin, step) in parts.steps.iter().cloned() {
         let effects = Effects::of(&step, &memories);
         let candidate = Candidate::of(&step, parts.looks);
         let item = Item { members: vec![Member { origin, step, candidate }], effects };
@@ -42,7 +42,7 @@ pub fn run(parts: Parts) -> Vec<Stage> {
     parts.results.iter().for_each(|&n| last[n] = usize::MAX);
     let mut stages = Vec::with_capacity(items.len());
     for (i, item) in items.into_iter().enumerate() {
-        finish(item.members, &parts.looks, &|n| last[n] > i, &mut stages);
+        finish(item.members, parts.looks, &|n| last[n] > i, &mut stages);
     }
     stages
 }

@@ -7,9 +7,11 @@ pub(super) mod common;
 pub(super) mod dead_code;
 pub(super) mod effects;
 pub(super) mod fuse;
+pub(super) mod prepare;
 
 use super::fused::Fused;
 use super::look::Look;
+use super::prepared::Prepared;
 use super::step::{Source, Step};
 
 /// Which passes run.
@@ -21,12 +23,14 @@ pub struct Passes {
     pub common: bool,
     /// Elementwise steps become one.
     pub fuse: bool,
+    /// What a call works out of the layouts of its arguments is worked out once.
+    pub prepare: bool,
 }
 
 impl Passes {
-    pub const NAMES: [&str; 3] = ["dead_code", "common", "fuse"];
-    pub const ALL: Passes = Passes { dead_code: true, common: true, fuse: true };
-    pub const NONE: Passes = Passes { dead_code: false, common: false, fuse: false };
+    pub const NAMES: [&str; 4] = ["dead_code", "common", "fuse", "prepare"];
+    pub const ALL: Passes = Passes { dead_code: true, common: true, fuse: true, prepare: true };
+    pub const NONE: Passes = Passes { dead_code: false, common: false, fuse: false, prepare: false };
 
     /// Turns the pass of this name on; false where there is none.
     pub fn add(&mut self, name: &str) -> bool {
@@ -34,6 +38,7 @@ impl Passes {
             "dead_code" => self.dead_code = true,
             "common" => self.common = true,
             "fuse" => self.fuse = true,
+            "prepare" => self.prepare = true,
             _ => return false,
         }
         true
@@ -53,6 +58,7 @@ pub struct Parts<'a> {
 pub enum Stage {
     Step(usize, Step),
     Fused(Box<Fused>),
+    Prepared(Box<Prepared>),
 }
 
 impl Stage {
@@ -61,6 +67,7 @@ impl Stage {
         let (one, many): (Option<(usize, &Step)>, &[(usize, Step)]) = match self {
             Stage::Step(i, step) => (Some((*i, step)), &[]),
             Stage::Fused(f) => (None, &f.steps),
+            Stage::Prepared(p) => (None, &p.steps),
         };
         one.into_iter().chain(many.iter().map(|(i, step)| (*i, step)))
     }
@@ -82,8 +89,9 @@ pub fn run(mut parts: Parts, passes: Passes) -> Vec<Stage> {
     if passes.dead_code {
         parts = dead_code::run(parts);
     }
-    if passes.fuse {
-        return fuse::run(parts);
-    }
-    parts.steps.into_iter().map(|(i, s)| Stage::Step(i, s)).collect()
+    let stages = match passes.fuse {
+        true => fuse::run(&parts),
+        false => parts.steps.iter().map(|(i, s)| Stage::Step(*i, s.clone())).collect(),
+    };
+    if passes.prepare { prepare::run(&parts, stages) } else { stages }
 }

@@ -8,10 +8,8 @@ use super::element::lanes;
 use super::kernel::Kernel;
 use super::template::Compute;
 use super::view::View;
-use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::gpu::driver::supports;
 use crate::kinds::RuleInput;
 use crate::layout::{Dims, Layout};
 use smallvec::SmallVec;
@@ -78,10 +76,10 @@ fn rounded(compute: Compute, dtype: DType) -> Option<&'static str> {
 }
 
 impl Program {
-    /// For `rules` over `shape`, with `stores` of (rule, operand). None where no single kernel does it: too many operands or
+    /// For `rules` over `shape`, with `stores` of (rule, operand), on a device that `has` these dtypes. None where no single kernel does it: too many operands or
     /// numbers, a rule without WGSL, a narrow result, dtypes that the device has not.
     pub fn new(
-        device: Device,
+        has: impl Fn(DType) -> bool,
         shape: &[usize],
         memory: &[(DType, &Layout)],
         rules: &[ProgramRule],
@@ -99,7 +97,7 @@ impl Program {
         for (k, (dtype, layout)) in memory.iter().enumerate() {
             let stored = stores.iter().any(|s| s.1 == k);
             let fits = layout.shape.len() <= shape.len() && k < OPERANDS.len();
-            if !fits || !supports(device, *dtype) || stored && lanes(*dtype) > 1 || Compute::of(*dtype).is_none() {
+            if !fits || !has(*dtype) || stored && lanes(*dtype) > 1 || Compute::of(*dtype).is_none() {
                 return None;
             }
             let spread = layout.broadcast_strides(shape);
@@ -107,7 +105,10 @@ impl Program {
             program.places.push(Place { dtype: *dtype, shape, strides, spread, stored });
         }
         let words = 5 + memory.len() * (1 + 2 * shape.len()) + 2 * NUMBERS.len();
-        rules.iter().enumerate().try_for_each(|(i, r)| program.rule(device, i, r))?;
+        if !rules.iter().all(|r| has(r.compute)) {
+            return None;
+        }
+        rules.iter().enumerate().try_for_each(|(i, r)| program.rule(i, r))?;
         for &(rule, operand) in stores {
             let name = OPERANDS[operand];
             let _ = writeln!(program.body, "    write_{name}({{{{{name}}}}} + walk_{name}(e), r{rule});");
@@ -115,8 +116,8 @@ impl Program {
         (words <= WORDS).then_some(program)
     }
     /// Adds a rule as a function and its call.
-    fn rule(&mut self, device: Device, i: usize, rule: &ProgramRule) -> Option<()> {
-        let known = !rule.wgsl.is_empty() && supports(device, rule.compute) && kind(rule.compute)? == self.compute;
+    fn rule(&mut self, i: usize, rule: &ProgramRule) -> Option<()> {
+        let known = !rule.wgsl.is_empty() && kind(rule.compute)? == self.compute;
         if !known || rule.inputs.len() > ARGUMENTS.len() {
             return None;
         }
