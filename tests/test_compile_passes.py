@@ -256,8 +256,8 @@ GPU_PROGRAMS = {
     "where": (lambda torch, x, y, s: torch.where(x > y, x * 2, y.clamp(-1, 1)) + 1, 1),
     "in place": (lambda torch, x, y, s: s.mul_(0.9).add_(x * 0.1).clamp_(-2, 2), 1),
     "read before and after": (lambda torch, x, y, s: (s * 2, s.add_(x), s * 2 + y), 1),
-    "half": (lambda torch, x, y, s: ((x.half() * 2 + y.half()) * 0.3).float() * 2, None),
-    "integers": (lambda torch, x, y, s: (x.int() * 3 + y.int()) * 2 - (x.int() > 1), None),
+    "half": (lambda torch, x, y, s: (x.half() * 2 + y.half()) * x, None),
+    "integers": (lambda torch, x, y, s: (x.int() * 3 + y.int()) * 2 * (x.int() > 1), None),
     "long": (lambda torch, x, y, s: sum(((x + i) * y for i in range(20)), start=x), None),
 }
 
