@@ -47,7 +47,9 @@ pub enum Step {
     /// Another handle on the memory of a tensor, without history; `counted` if it shares the version counter.
     Alias {
         of: usize,
+        /// Its offset is replaced: the first element lies `shift` bytes after that of `of`.
         layout: Layout,
+        shift: isize,
         dtype: DType,
         counted: bool,
         result: usize,
@@ -189,14 +191,15 @@ impl Plan {
         facts
     }
 
-    /// Runs the steps; returns what then stands for the results. `slots` are the numbers that replace those recorded.
+    /// Runs the steps; returns what then stands for the results. `slots` are the numbers that replace those recorded, in the order
+    /// of their steps.
     pub fn run(&self, inputs: &[Tensor], slots: &[(Slot, f64)]) -> std::result::Result<Vec<Tensor>, Failure> {
         let mut effect = false;
         let run = self.run_steps(inputs, slots, &mut effect);
         run.map_err(|e| if effect { Failure::After(e) } else { Failure::Before(e) })
     }
 
-    fn run_steps(&self, inputs: &[Tensor], slots: &[(Slot, f64)], effect: &mut bool) -> Result<Vec<Tensor>> {
+    fn run_steps(&self, inputs: &[Tensor], mut slots: &[(Slot, f64)], effect: &mut bool) -> Result<Vec<Tensor>> {
         let mut now: Vec<Option<Tensor>> = Vec::with_capacity(self.sources.len());
         for source in &self.sources {
             now.push(match source {
@@ -209,7 +212,8 @@ impl Plan {
         let mode = autograd::grad_enabled();
         let _mode = GradGuard::new(mode);
         for (i, (step, facts)) in self.steps.iter().zip(&self.facts).enumerate() {
-            let changed = slots.iter().find(|(s, _)| s.step == i);
+            let (changed, after) = slots.split_at(slots.iter().take_while(|(s, _)| s.step == i).count());
+            slots = after;
             *effect |= facts.effect;
             self.run_step(step, changed, &mut now)?;
             for &n in &facts.last {
@@ -227,7 +231,7 @@ impl Plan {
         Ok(results)
     }
 
-    fn run_step(&self, step: &Step, changed: Option<&(Slot, f64)>, now: &mut [Option<Tensor>]) -> Result<()> {
+    fn run_step(&self, step: &Step, changed: &[(Slot, f64)], now: &mut [Option<Tensor>]) -> Result<()> {
         match step {
             Step::Call { op, form, args, outs, results, grad, .. } => {
                 autograd::set_grad_enabled(*grad && self.variant != Variant::Unrecorded);
@@ -235,9 +239,9 @@ impl Plan {
                 {
                     let mut values = Args::new();
                     for (i, arg) in args.iter().enumerate() {
-                        values.push(match (arg, changed) {
-                            (_, Some((slot, number))) if slot.arg == i => Value::Scalar(Scalar::Float(*number)),
-                            _ => arg.value(now)?,
+                        values.push(match changed.iter().find(|(slot, _)| slot.arg == i) {
+                            Some((_, number)) => Value::Scalar(Scalar::Float(*number)),
+                            None => arg.value(now)?,
                         });
                     }
                     match form {
@@ -256,11 +260,12 @@ impl Plan {
                     }
                 }
             }
-            Step::Alias { of, layout, dtype, counted, result } => {
+            Step::Alias { of, layout, shift, dtype, counted, result } => {
                 let whole = now[*of].as_ref().ok_or_else(missing)?;
                 let storage = whole.storage();
+                let layout = placed(whole, layout, *shift, *dtype).ok_or_else(beyond)?;
                 let storage = if *counted { storage.clone() } else { storage.unversioned() };
-                let alias = Tensor::from_meta(Meta { storage, layout: layout.clone(), dtype: *dtype });
+                let alias = Tensor::from_meta(Meta { storage, layout, dtype: *dtype });
                 alias.set_flag(INFERENCE, whole.flag(INFERENCE));
                 now[*result] = Some(alias);
             }
@@ -274,21 +279,7 @@ impl Plan {
 
     /// The plan as text, a line for each step; equal for plans that do the same.
     pub fn listing(&self, slots: &[Slot]) -> String {
-        let mut out = String::new();
-        for (n, source) in self.sources.iter().enumerate() {
-            let _ = match source {
-                Source::Input(i) => writeln!(out, "%{n} = input {i}"),
-                Source::Outside(t) => writeln!(out, "%{n} = outside {t:?}"),
-                Source::GradOf(leaf) => writeln!(out, "%{n} = %{leaf}.grad"),
-                Source::Made => Ok(()),
-            };
-        }
-        for (i, step) in self.steps.iter().enumerate() {
-            let open = |arg: usize| slots.contains(&Slot { step: i, arg });
-            let _ = writeln!(out, "{}", step.text(open));
-        }
-        let _ = write!(out, "return {}", numbers(&self.results));
-        out
+        listing(&self.sources, &self.steps, &self.results, slots)
     }
     /// The name of each step's op.
     pub fn ops(&self) -> Vec<&'static str> {
@@ -301,6 +292,39 @@ impl Plan {
     }
 }
 
+/// Steps as text, a line for each.
+pub(super) fn listing(sources: &[Source], steps: &[Step], results: &[usize], slots: &[Slot]) -> String {
+    let mut out = String::new();
+    for (n, source) in sources.iter().enumerate() {
+        let _ = match source {
+            Source::Input(i) => writeln!(out, "%{n} = input {i}"),
+            Source::Outside(t) => writeln!(out, "%{n} = outside {t:?}"),
+            Source::GradOf(leaf) => writeln!(out, "%{n} = %{leaf}.grad"),
+            Source::Made => Ok(()),
+        };
+    }
+    for (i, step) in steps.iter().enumerate() {
+        let open = |arg: usize| slots.contains(&Slot { step: i, arg });
+        let _ = writeln!(out, "{}", step.text(open));
+    }
+    let _ = write!(out, "return {}", numbers(results));
+    out
+}
+
+/// The layout at `shift` bytes from the first element of a tensor; `None` where it does not lie within the storage.
+fn placed(whole: &Tensor, layout: &Layout, shift: isize, dtype: DType) -> Option<Layout> {
+    let (m, size) = (whole.meta(), dtype.size());
+    let at = (m.layout.offset * m.dtype.size()).checked_add_signed(shift).filter(|at| at.is_multiple_of(size))?;
+    let foreign = m.dtype != dtype && m.storage.cpu_ptr().is_ok_and(|p| !(p as usize).is_multiple_of(size.min(8)));
+    let placed = Layout { offset: at / size, ..layout.clone() };
+    (!foreign && placed.fits(m.storage.bytes() / size)).then_some(placed)
+}
+
+#[cold]
+fn beyond() -> Error {
+    Error::runtime("a step of a plan shows memory beyond that of its tensor")
+}
+
 #[cold]
 fn missing() -> Error {
     Error::internal("a step of a plan reads a tensor that is not there")
@@ -311,7 +335,7 @@ fn numbers(list: &[usize]) -> String {
 }
 
 impl Arg {
-    fn tensors(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn tensors(&self) -> impl Iterator<Item = usize> + '_ {
         let (one, many): (Option<usize>, &[Option<usize>]) = match self {
             Arg::Tensor(n) => (Some(*n), &[]),
             Arg::Tensors(list) => (None, list),
@@ -344,7 +368,7 @@ impl Arg {
 }
 
 impl Step {
-    fn reads(&self, mut each: impl FnMut(usize)) {
+    pub(super) fn reads(&self, mut each: impl FnMut(usize)) {
         match self {
             Step::Call { args, outs, .. } => {
                 args.iter().flat_map(Arg::tensors).chain(outs.iter().copied()).for_each(each);
@@ -356,7 +380,7 @@ impl Step {
             }
         }
     }
-    fn makes(&self, mut each: impl FnMut(usize)) {
+    pub(super) fn makes(&self, mut each: impl FnMut(usize)) {
         match self {
             Step::Call { results, .. } => results.iter().copied().for_each(each),
             Step::Alias { result, .. } => each(*result),
@@ -376,10 +400,10 @@ impl Step {
                 let mode = if *grad { "" } else { "  # no_grad" };
                 format!("{} = {}{mark}({}{out}){mode}", numbers(results), op.name(), args.join(", "))
             }
-            Step::Alias { of, layout, dtype, counted, result } => {
+            Step::Alias { of, layout, shift, dtype, counted, result } => {
                 let (shape, strides) = (layout.shape.as_slice(), layout.strides.as_slice());
                 let form = if *counted { "detach" } else { "data" };
-                format!("%{result} = %{of}.{form} as {dtype} {shape:?} {strides:?} + {}", layout.offset)
+                format!("%{result} = %{of}.{form} as {dtype} {shape:?} {strides:?}, {shift} bytes on")
             }
             Step::SetGrad { leaf, grad } => match grad {
                 Some(n) => format!("%{leaf}.grad = %{n}"),
