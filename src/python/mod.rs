@@ -36,6 +36,7 @@ mod overrides;
 mod parse;
 mod profile;
 mod saved;
+mod saved_plan;
 mod shared;
 mod swap;
 mod table;
@@ -143,6 +144,9 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(compile::_compile_inputs, m)?,
         wrap_pyfunction!(compile::_compile_passes, m)?,
         wrap_pyfunction!(compile::_compile_plan, m)?,
+        wrap_pyfunction!(guards::_compile_leave_out, m)?,
+        wrap_pyfunction!(saved_plan::_compile_recorded, m)?,
+        wrap_pyfunction!(saved_plan::_compile_load, m)?,
         wrap_pyfunction!(capture::_is_traced, m)?,
         wrap_pyfunction!(capture::_in_range, m)?,
         wrap_pyfunction!(table::_result_type, m)?,

@@ -1,0 +1,34 @@
+//! What a call computed, as it was recorded: what a plan is made of, and what a file of a plan holds.
+
+use super::look::Look;
+use super::passes::Passes;
+use super::plan::{Plan, listing};
+use super::step::{Source, Step, Variant};
+use crate::tensor::Edge;
+
+pub struct Recorded {
+    pub sources: Vec<Source>,
+    /// What the tensors look like in every run, by number; empty where that is not known.
+    pub looks: Vec<Look>,
+    pub steps: Vec<Step>,
+    /// The numbers of what the call returned.
+    pub results: Vec<usize>,
+    /// The released graph that each result refers to.
+    pub graphs: Vec<Option<Edge>>,
+    /// The tensors whose gradient is read before it is set.
+    pub read_grads: Vec<usize>,
+    pub variant: Variant,
+}
+
+impl Recorded {
+    /// The steps, one a line.
+    pub fn listing(&self) -> String {
+        listing(&self.sources, &self.steps, &self.results, &[])
+    }
+    pub fn into_plan(self, passes: Passes) -> Plan {
+        let Recorded { sources, looks, steps, results, graphs, read_grads, variant } = self;
+        let mut plan = Plan::new(sources, steps, results, graphs, read_grads, variant);
+        plan.optimize(&looks, passes);
+        plan
+    }
+}
