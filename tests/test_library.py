@@ -249,3 +249,25 @@ def test_tensorboard_gets_arrays(tmp_path):
     script.write_text(TENSORBOARD)
     done = subprocess.run([sys.executable, "-m", "rustgrad", script], capture_output=True, text=True)
     assert done.stdout.splitlines() == ["loss numpy 2.0", "loss builtins 0.5", "pictures ['ndarray']"], done.stderr
+
+
+def test_settings_of_attention(torch):
+    cuda = torch.backends.cuda
+    cuda.enable_flash_sdp(False)
+    assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+    with pytest.warns(FutureWarning, match="sdp_kernel.* is deprecated"), cuda.sdp_kernel(enable_math=False):
+        assert cuda.flash_sdp_enabled() and not cuda.math_sdp_enabled()
+    assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+    cuda.enable_flash_sdp(True)
+
+
+def test_a_progress_bar_without_tqdm(torch, monkeypatch, capsys):
+    import rustgrad.utils.model_zoo as zoo
+
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with zoo.tqdm(total=8, unit="B", unit_scale=True) as bar:
+        bar.update(2)
+        bar.update(6)
+    with zoo.tqdm(disable=True) as silent:
+        silent.update(3)
+    assert capsys.readouterr().err == "\r25.0%\r100.0%\n"
