@@ -86,6 +86,37 @@ def test_ops_by_namespace(torch):
         _ = torch.ops.testlib.no_such_op
 
 
+def test_functions_of_aten(torch):
+    aten, nn = torch.ops.aten, torch.nn.functional
+    x, g = torch.randn(2, 3, 6, 6, requires_grad=True), torch.randn(2, 3, 6, 6)
+    by = lambda f: torch.autograd.grad(f(x), x, g)[0]  # noqa: E731
+    y = x.detach()
+    torch.testing.assert_close(aten._softmax_backward_data(g, y.softmax(1), 1, y.dtype), by(lambda a: a.softmax(1)))
+    logs = y.log_softmax(1)
+    torch.testing.assert_close(aten._log_softmax_backward_data(g, logs, 1, y.dtype), by(lambda a: a.log_softmax(1)))
+    torch.testing.assert_close(aten.silu_backward(g, y), by(nn.silu))
+    torch.testing.assert_close(aten.mish_backward(g, y), by(nn.mish))
+    torch.testing.assert_close(
+        aten.gelu_backward(g, y, approximate="tanh"), by(lambda a: nn.gelu(a, approximate="tanh"))
+    )
+    torch.testing.assert_close(aten.threshold_backward(g, y, 0.5), by(lambda a: nn.threshold(a, 0.5, 0)))
+    torch.testing.assert_close(aten.native_dropout_backward(g, y > 0, 2.0), g * (y > 0) * 2)
+    out, at = nn.max_pool2d(x, 2, return_indices=True)
+    found = aten.max_pool2d_with_indices_backward(g[..., ::2, ::2], y, 2, 2, 0, 1, False, at)
+    torch.testing.assert_close(found, torch.autograd.grad(out, x, g[..., ::2, ::2])[0])
+    view = aten.slice.Tensor(y, 2, 1, -1, 2)
+    assert view.data_ptr() == y[:, :, 1:-1:2].data_ptr() and torch.equal(view, y[:, :, 1:-1:2])
+    gone = torch.full((2, 2), -torch.inf)
+    gone.requires_grad_()
+    aten._safe_softmax(gone, 1).sum().backward()
+    assert aten._safe_softmax(gone, 1).tolist() == gone.grad.tolist() == [[0, 0], [0, 0]]
+    mean, var = torch.zeros(3), torch.ones(3)
+    out, _, _, reserve = aten._batch_norm_with_update(y, None, None, mean, var, 0.1, 1e-5)
+    torch.testing.assert_close(out, nn.batch_norm(y, None, None, training=True))
+    torch.testing.assert_close(mean, y.mean((0, 2, 3)) * 0.1)
+    assert reserve.dtype == torch.uint8 and reserve.numel() == 0
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -218,3 +249,25 @@ def test_tensorboard_gets_arrays(tmp_path):
     script.write_text(TENSORBOARD)
     done = subprocess.run([sys.executable, "-m", "rustgrad", script], capture_output=True, text=True)
     assert done.stdout.splitlines() == ["loss numpy 2.0", "loss builtins 0.5", "pictures ['ndarray']"], done.stderr
+
+
+def test_settings_of_attention(torch):
+    cuda = torch.backends.cuda
+    cuda.enable_flash_sdp(False)
+    assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+    with pytest.warns(FutureWarning, match="sdp_kernel.* is deprecated"), cuda.sdp_kernel(enable_math=False):
+        assert cuda.flash_sdp_enabled() and not cuda.math_sdp_enabled()
+    assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+    cuda.enable_flash_sdp(True)
+
+
+def test_a_progress_bar_without_tqdm(torch, monkeypatch, capsys):
+    import rustgrad.utils.model_zoo as zoo
+
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with zoo.tqdm(total=8, unit="B", unit_scale=True) as bar:
+        bar.update(2)
+        bar.update(6)
+    with zoo.tqdm(disable=True) as silent:
+        silent.update(3)
+    assert capsys.readouterr().err == "\r25.0%\r100.0%\n"

@@ -174,3 +174,12 @@ def test_errors_of_a_handler_come_through(torch):
     for call in (lambda: t + 1, lambda: torch.exp(t), lambda: t[0], lambda: t == 1, lambda: -t):
         with pytest.raises(ValueError, match="mine"):
             call()
+
+
+def test_a_function_of_pytorch_itself_is_refused(torch):
+    # What PyTorch's functions do with an object that is not their tensor: they ask its class.
+    def gelu(x):
+        return type(x).__torch_function__(gelu, (type(x),), (x,))
+
+    gelu.__module__ = "torch._C._nn"
+    assert gelu(torch.ones(2)) is NotImplemented

@@ -527,3 +527,31 @@ def test_metadata_methods_refuse_what_does_not_fit(torch):
         x.is_contiguous(3)
     with pytest.raises(TypeError):
         torch.Tensor.size(3)
+
+
+def test_dense_tensors_answer_for_sparse_ones(torch):
+    x = torch.ones(2, 3)
+    assert (x.sparse_dim(), x.dense_dim()) == (0, 2)
+    for name, layout in (
+        ("coalesce", "sparse coordinate"),
+        ("is_coalesced", "sparse coordinate"),
+        ("indices", "sparse coordinate"),
+        ("values", "sparse"),
+        ("crow_indices", "sparse row compressed"),
+        ("row_indices", "sparse column compressed"),
+    ):
+        with pytest.raises(RuntimeError, match=f"{name} expected {layout} tensor layout but got Strided"):
+            getattr(x, name)()
+    for name in ("to_sparse", "to_sparse_csr", "to_mkldnn"):
+        with pytest.raises(NotImplementedError, match=f"{name}: all tensors are strided here"):
+            getattr(x, name)()
+
+
+def test_copy_takes_numbers(torch):
+    x = torch.zeros(2, 2)
+    x[0].copy_(1.5)
+    assert x.tolist() == [[1.5, 1.5], [0, 0]]
+    assert torch.zeros(2, dtype=torch.int64).copy_(2**62 + 1).tolist() == [2**62 + 1] * 2
+    y = torch.ones(2, requires_grad=True)
+    (y * 2).copy_(3.0).sum().backward()
+    assert y.grad.tolist() == [0, 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from . import _C
+from . import _C, _aten
 from .overrides import handle_torch_function, has_torch_function
 
 __all__: list[str] = []
@@ -31,6 +31,9 @@ class _Classes(types.ModuleType):
 
 
 classes: Any = _Classes("rustgrad.classes", _Classes.__doc__)
+
+# What `_aten` defines.
+_named = {name: f for name, f in vars(_aten).items() if isinstance(f, types.FunctionType)}
 
 # Ops of programs: namespace -> name -> callable.
 registered: dict[str, dict[str, Any]] = {
@@ -116,7 +119,8 @@ class _Namespace(types.ModuleType):
             raise AttributeError(name)
         function = registered.get(self._name, {}).get(name)
         if function is None and self._name == "aten":
-            function = _C.ops.get(name) or _C.ops.get(name.removeprefix("_")) or _refusing(name)
+            function = _named.get(name)
+            function = function or _C.ops.get(name) or _C.ops.get(name.removeprefix("_")) or _refusing(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         packet = OpOverloadPacket(self._name, name, function)

@@ -137,7 +137,7 @@ class Methods:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """The default for subclasses of `Tensor`: results of ops are of that class. A subclass may override it."""
-        if not all(issubclass(cls, t) for t in types):
+        if not all(issubclass(cls, t) for t in types) or _is_foreign(func):
             return NotImplemented
         with _C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
@@ -215,6 +215,13 @@ def _warn_of_history():
         "Consider using tensor.detach() first.",
         stacklevel=4,
     )
+
+
+def _is_foreign(func):
+    """Whether a function is PyTorch's, which does not take these tensors and would ask here again and again."""
+    bound = getattr(func, "__self__", None)
+    home = getattr(bound, "__objclass__", None) or getattr(func, "__objclass__", func)
+    return (getattr(home, "__module__", None) or "").partition(".")[0] == "torch"
 
 
 def _in_class(result, cls):

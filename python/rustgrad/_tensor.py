@@ -1,7 +1,8 @@
 """The methods of `Tensor` written in Python: metadata, memory, autograd; and their installation.
 
 Ops of the table are set on the class by the extension module. Conversions live in
-`_conversions`, Python's protocols (printing, NumPy, pickle) in `_protocols`.
+`_conversions`, Python's protocols (printing, NumPy, pickle) in `_protocols`, what asks for other layouts in
+`_sparse_methods`.
 """
 
 import functools
@@ -9,7 +10,7 @@ import types
 import warnings
 from collections import OrderedDict
 
-from . import _C, _conversions, _formats, _functions, _protocols, _spectral, storage
+from . import _C, _conversions, _formats, _functions, _protocols, _sparse_methods, _spectral, storage
 from ._C import Tensor, ops
 
 
@@ -408,7 +409,7 @@ def _install():
     # First, so that a body can define one otherwise.
     for name, dtype in _conversions.DTYPES.items():
         setattr(Tensor, name, _conversions.cast_method(name, dtype))
-    for body in (_Methods, _conversions.Methods, _protocols.Methods):
+    for body in (_Methods, _conversions.Methods, _protocols.Methods, _sparse_methods.Methods):
         for name, value in vars(body).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 if type(value).__name__ == "function":

@@ -12,15 +12,24 @@ use crate::tensor::{Meta, Tensor};
 /// Calls `op` in place on its first argument and returns that tensor.
 pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     let _as_given = autocast::Off::new();
-    let run = || inplace(op, args).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))));
-    if tracer::enabled() {
+    let whole = Call { op, args };
+    let dual = jvp::any_dual(&whole);
+    if let (true, Body::View(_)) = (dual, &op.body) {
+        let views = jvp::changed_views(&whole)?;
+        let _values_alone = Visible::only(0);
+        let changed = call_inplace(op, args)?;
+        return jvp::put(&changed, views).map(|()| changed);
+    }
+    let run = || inplace(op, args, dual).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))));
+    // Of a write to duals the steps are reported, since some of them write to the tangents.
+    if tracer::enabled() && !dual {
         let traced = Traced { op, args, form: Form::InPlace, outs: &[] };
         return tracer::call(&traced, run, std::slice::from_ref);
     }
     run()
 }
 
-fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
+fn inplace(op: &'static Op, args: &[Value], dual: bool) -> Result<Tensor> {
     let whole = Call { op, args };
     let target = whole.tensor(0)?.clone();
     if !op.forms.has(Forms::INPLACE | Forms::ONLY_INPLACE) {
@@ -32,15 +41,12 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     let recorded = needs_record(&whole) && target.dtype().is_differentiable();
     check_facts(&whole)?;
     written::check(&whole)?;
-    let dual = jvp::any_dual(&whole);
     if let Body::View(f) = &op.body {
-        let views = if dual { jvp::changed_views(&whole)? } else { Vec::new() };
-        let changed = change_view(&whole, f(&whole)?, recorded)?;
-        return jvp::put(&changed, views).map(|()| changed);
+        return change_view(&whole, f(&whole)?, recorded);
     }
     let once = writing_once(&whole, &target)?;
     if let (Some(own), false, false) = (&once, recorded, dual) {
-        return inplace(op, own).map(|_| target);
+        return inplace(op, own, false).map(|_| target);
     }
     overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
@@ -67,7 +73,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     match once {
         Some(own) => {
             let _unrecorded = autograd::GradGuard::new(false);
-            inplace(op, &own)?;
+            inplace(op, &own, false)?;
         }
         None => run_into(&whole, &target)?,
     }

@@ -8,7 +8,7 @@ use super::jvp_rules::{self, Dual};
 use crate::autograd::forward::{self, Visible, levels};
 use crate::autograd::kit;
 use crate::error::{Error, Result};
-use crate::op::{Args, Body, Call, Forms, Outputs, Value, Vjp};
+use crate::op::{Args, Body, Call, Outputs, Value, Vjp};
 use crate::rt::thread_state::Own;
 use crate::tensor::Tensor;
 
@@ -108,7 +108,7 @@ pub(super) fn refuse(call: &Call, outs: &[Tensor], why: &str) -> Result<()> {
 
 /// Refuses writes to duals that are not the op's result: nothing would change their tangents.
 fn refuse_written(call: &Call) -> Result<()> {
-    let mask = call.op.sig.written & !u32::from(call.op.forms.has(Forms::ONLY_INPLACE));
+    let mask = call.op.also_writes();
     let written = call.args.iter().enumerate().filter(|(i, _)| mask & (1 << i) != 0).flat_map(|(_, v)| v.tensors());
     match mask != 0 && has_dual(written) {
         true => Err(unsupported(call, "because it writes to several of its arguments")),

@@ -3,7 +3,7 @@
 use crate::autograd;
 use crate::autograd::{diagnostics, history};
 use crate::error::{Error, Result};
-use crate::op::{Call, Forms};
+use crate::op::Call;
 use crate::tensor::Tensor;
 
 /// The tensors of the arguments in `mask`.
@@ -12,16 +12,10 @@ fn written<'a>(call: &'a Call, mask: u32) -> impl Iterator<Item = &'a Tensor> {
     of_mask.flat_map(|(_, v)| v.tensors())
 }
 
-/// The arguments that are written to. In place, the first is the result, and `inplace` takes care of it.
-#[inline]
-fn mask(call: &Call) -> u32 {
-    call.op.sig.written & !u32::from(call.op.forms.has(Forms::ONLY_INPLACE))
-}
-
 /// Refuses what may not be written: before anything runs.
 #[inline]
 pub(super) fn check(call: &Call) -> Result<()> {
-    let mask = mask(call);
+    let mask = call.op.also_writes();
     if mask == 0 {
         return Ok(());
     }
@@ -39,7 +33,7 @@ pub(super) fn check(call: &Call) -> Result<()> {
 /// After the write: versions rise, so that backward notices that a saved tensor was changed.
 #[inline]
 pub(super) fn note(call: &Call) {
-    let mask = mask(call);
+    let mask = call.op.also_writes();
     if mask != 0 {
         written(call, mask).for_each(|t| diagnostics::written(t, call.op));
     }

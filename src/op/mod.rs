@@ -188,6 +188,10 @@ pub const OP: Op = Op {
 };
 
 impl Op {
+    /// The arguments, one bit each, that a call writes to besides its result, which in place is the first.
+    pub fn also_writes(&self) -> u32 {
+        self.sig.written & !u32::from(self.forms.has(Forms::ONLY_INPLACE))
+    }
     /// With the overload: `sum.dim`.
     pub fn name(&self) -> &'static str {
         self.sig.name()

@@ -35,7 +35,7 @@ pub fn _vmap<'py>(
     let input = |(o, dim): (&Bound<PyAny>, usize)| {
         let t = tensor(o)?;
         match t.shape().get(dim) {
-            Some(n) if *n == size && size > 0 => Ok(Input { tensor: t, dim }),
+            Some(n) if *n == size => Ok(Input { tensor: t, dim }),
             _ => Err(PyValueError::new_err(format!("_vmap: expected {size} examples in dimension {dim}"))),
         }
     };

@@ -12,7 +12,9 @@ use crate::layout::Format;
 use crate::op::generator::default_generator;
 use crate::op::tracer::{self, Tracer};
 use crate::op::{Ints, Value};
+use crate::ops::create::full::ONES;
 use crate::ops::movement::copy::{CLONE, COPY_};
+use crate::ops::movement::triangular::TRIU;
 use crate::ops::view::reshape::{PERMUTE, SELECT};
 use crate::tensor::Tensor;
 use std::cell::RefCell;
@@ -56,6 +58,15 @@ impl Drop for Installed {
     }
 }
 
+/// An example for a batch without any: ones, which are zero below the diagonal, so that matrices have inverses and factors.
+fn made_up(input: &Input) -> Result<Tensor> {
+    let t = &input.tensor;
+    let mut shape: Ints = t.shape().iter().map(|&d| d as i64).collect();
+    shape.remove(input.dim);
+    let ones = ONES.call((shape.clone(), t.dtype(), t.device()));
+    if t.dtype().is_differentiable() && shape.len() > 1 { TRIU.call((ones,)).ok() } else { ones.ok() }
+}
+
 /// The first example of each input: in memory of its own, since what is written to it is written again in the batch.
 fn examples(inputs: &[Input]) -> Result<Vec<Tensor>> {
     let mut made: Vec<Tensor> = Vec::new();
@@ -63,6 +74,7 @@ fn examples(inputs: &[Input]) -> Result<Vec<Tensor>> {
         let same = inputs[..i].iter().position(|b| b.tensor.same(&input.tensor) && b.dim == input.dim);
         made.push(match same {
             Some(at) => made[at].clone(),
+            None if input.tensor.shape()[input.dim] == 0 => made_up(input)?,
             None => CLONE.call((SELECT.call((&input.tensor, input.dim, 0)),)).ok()?,
         });
     }
@@ -126,7 +138,7 @@ pub fn vmap<E: From<Error>>(
         generator.set_state(drawn.0, drawn.1);
         recorder.restore_generators();
     }
-    let mut replay = replay::Replay::new(size);
+    let mut replay = replay::Replay::new(size, recorder.clone());
     let batches = inputs.iter().map(Input::batch_first).collect::<Result<Vec<_>>>()?;
     for (example, batch) in examples.iter().zip(&batches) {
         replay.insert(example, batch.clone());

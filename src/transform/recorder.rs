@@ -48,7 +48,7 @@ impl Recorded {
         }
     }
     fn writes(&self) -> bool {
-        matches!(self, Recorded::Call(s) if s.form != Form::Functional || s.op.sig.written != 0)
+        matches!(self, Recorded::Call(s) if s.form != Form::Functional || s.op.also_writes() != 0)
     }
 }
 
@@ -160,7 +160,7 @@ impl Recorder {
 
     /// The tensors that a call writes to.
     fn targets<'a>(traced: &'a Traced) -> impl Iterator<Item = &'a Tensor> {
-        let written = traced.op.sig.written;
+        let written = traced.op.also_writes();
         let first = traced.form == Form::InPlace;
         let args = traced.args.iter().enumerate();
         let args = args.filter(move |(i, _)| written & (1 << i) != 0 || (first && *i == 0));
@@ -187,7 +187,7 @@ impl Recorder {
                 continue;
             }
             let own = self.passes.get() > 0 || self.made.borrow().contains_key(&storage(t)) && !t.requires_grad();
-            if !own || traced.op.sig.written != 0 && traced.form == Form::Functional {
+            if !own || traced.op.also_writes() != 0 && traced.form == Form::Functional {
                 return self.refuse(shared_target(traced));
             }
             self.keep_old_values(t);
@@ -262,8 +262,10 @@ impl Recorder {
         };
         results.iter().for_each(|t| need(t, &mut ids, &mut storages));
         let mut live: Vec<Recorded> = Vec::new();
-        for step in steps.into_iter().rev() {
+        let mut rest = steps;
+        while let Some(step) = rest.pop() {
             let wanted = |t: &Tensor| ids.contains(&t.id()) || storages.contains(&storage(t));
+            rest.extend(step.body_if(wanted).into_iter().map(|s| Recorded::Call(Box::new(s))));
             if step.writes() || step.results().iter().any(wanted) {
                 step.reads().into_iter().for_each(|t| need(t, &mut ids, &mut storages));
                 live.push(step);
@@ -271,6 +273,38 @@ impl Recorder {
         }
         live.reverse();
         live
+    }
+}
+
+impl Recorded {
+    /// The steps of a call of which something besides the results is wanted: the batch of a recording inside this one may
+    /// read what the body made of tensors that only this one batches.
+    fn body_if(&self, wanted: impl Fn(&Tensor) -> bool) -> Vec<Step> {
+        let Recorded::Call(step) = self else { return Vec::new() };
+        let own = |t: &Tensor| step.results.iter().any(|r| storage(r) == storage(t));
+        let inside = step.inner.iter().flat_map(|s| &s.results).any(|t| !own(t) && wanted(t));
+        if inside { step.inner.iter().map(Step::deep).collect() } else { Vec::new() }
+    }
+}
+
+impl Step {
+    /// The same call without its steps.
+    pub fn shallow(&self) -> Step {
+        Step {
+            op: self.op,
+            args: self.args.clone(),
+            form: self.form,
+            outs: self.outs.clone(),
+            results: self.results.clone(),
+            grad: self.grad,
+            drawn: self.drawn,
+            inner: Vec::new(),
+            lifted: None,
+        }
+    }
+    fn deep(&self) -> Step {
+        let inner = self.inner.iter().map(Step::deep).collect();
+        Step { inner, lifted: self.lifted.clone(), ..self.shallow() }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Recorded calls on a whole batch: by the batch rule of the op, else by its steps, else example by example.
 
-use super::recorder::{Recorded, Step};
+use super::recorder::{Recorded, Recorder, Step};
 use crate::autograd::{GradGuard, diagnostics};
 use crate::dispatch;
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
 use crate::op::generator::default_generator;
 use crate::op::tracer::Form;
-use crate::op::{Args, BatchedCall, Body, Call, Ints, Op, Outputs, Value};
+use crate::op::{Args, BatchedCall, Batching, Body, Call, Ints, Op, Outputs, Value};
+use crate::ops::create::full::ZEROS;
 use crate::ops::movement::cat::STACK;
 use crate::ops::movement::copy::{CLONE, COPY_};
 use crate::ops::support::batch;
@@ -14,17 +15,21 @@ use crate::ops::view::as_strided::AS_STRIDED;
 use crate::ops::view::reshape::{EXPAND, SELECT};
 use crate::tensor::Tensor;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The tensors of the example, and what stands for them in the batch.
 pub struct Replay {
     size: usize,
+    recorder: Rc<Recorder>,
     now: HashMap<usize, Tensor>,
     /// By storage: the tensors that show it, with their batches.
     shown: HashMap<usize, Vec<(Tensor, Tensor)>>,
     /// By storage: all its elements for each example, of memory that was one for all before.
     lifted: HashMap<usize, Tensor>,
+    /// The storages of copies that stand for views: nothing written to them would reach what they are views of.
+    apart: HashSet<usize>,
 }
 
 fn unknown(t: &Tensor) -> Error {
@@ -32,8 +37,15 @@ fn unknown(t: &Tensor) -> Error {
 }
 
 impl Replay {
-    pub fn new(size: usize) -> Replay {
-        Replay { size, now: HashMap::new(), shown: HashMap::new(), lifted: HashMap::new() }
+    pub fn new(size: usize, recorder: Rc<Recorder>) -> Replay {
+        Replay {
+            size,
+            recorder,
+            now: HashMap::new(),
+            shown: HashMap::new(),
+            lifted: HashMap::new(),
+            apart: HashSet::new(),
+        }
     }
     /// `batch` stands for `example` from now on.
     pub fn insert(&mut self, example: &Tensor, batch: Tensor) {
@@ -53,7 +65,11 @@ impl Replay {
         }
         let id = t.storage().id();
         let Some(list) = self.shown.get(&id) else {
-            return self.lifted.get(&id).map(|whole| self.part(whole, t)).transpose();
+            return match self.lifted.get(&id) {
+                Some(whole) => self.part(whole, t).map(Some),
+                None if self.recorder.is_batched(t) => Err(unknown(t)),
+                None => Ok(None),
+            };
         };
         // Another handle on what a call made: `detach`, a saved tensor.
         let alike = |e: &Tensor| e.layout() == t.layout() && e.dtype() == t.dtype();
@@ -149,7 +165,9 @@ impl Replay {
             Form::Out => {
                 let outputs = self.functional(step, &call)?;
                 for (e, t) in step.outs.iter().zip(outputs) {
-                    COPY_.call_inplace((self.batch_of(e)?, t))?;
+                    let own = self.batch_of(e)?;
+                    self.check_writable(&own, step)?;
+                    COPY_.call_inplace((own, t))?;
                 }
             }
         }
@@ -158,9 +176,11 @@ impl Replay {
 
     fn functional(&mut self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
         // A draw that is to be the same for all examples is a loop.
-        if step.drawn.is_none() && step.op.sig.written == 0 {
+        if step.drawn.is_none() && step.op.also_writes() == 0 {
             match batch::run(call) {
                 Ok(outputs) => return Ok(outputs),
+                // A hook has ended the call: it is not that there is no rule.
+                Err(e) if e.class() == Class::Python => return Err(e),
                 Err(_) if !step.inner.is_empty() && !self.records(step, call) => return self.inner(step),
                 Err(_) => {}
             }
@@ -193,23 +213,52 @@ impl Replay {
             self.insert(target, changed);
             return Ok(());
         }
+        self.check_writable(own, step)?;
         if step.drawn.is_none() {
             match batch::run_inplace(call) {
                 Some(Ok(_)) => return Ok(()),
                 // Errors of the write itself, which the loop would raise too.
-                Some(Err(e)) if own.is_leaf() && own.requires_grad() => return Err(e),
+                Some(Err(e)) if e.class() == Class::Python || own.is_leaf() && own.requires_grad() => return Err(e),
                 _ => {}
             }
         }
-        if step.drawn.is_some() || step.op.forms.has(crate::op::Forms::ONLY_INPLACE) {
+        let by_rule = matches!(step.op.batch_rule(), Batching::Rule(_));
+        if step.drawn.is_some() || !by_rule && step.op.forms.has(crate::op::Forms::ONLY_INPLACE) {
             return self.looped(step, call).map(drop);
         }
         let new = self.functional(&Step { form: Form::Functional, ..step.shallow() }, call)?.swap_remove(0);
         COPY_.call_inplace((own, new)).map(drop)
     }
 
-    /// One call for each example.
-    fn looped(&self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
+    fn check_writable(&self, batch: &Tensor, step: &Step) -> Result<()> {
+        match self.apart.contains(&batch.storage().id()) {
+            true => Err(Error::runtime(format!(
+                "vmap: {}_ would write to a view that has no batching rule and was copied for each example; expected a \
+                 tensor that is no view. Clone it first.",
+                step.op.base().trim_end_matches('_')
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// One call for each example; for views, if it can be told from the memory, the same views of the batch.
+    fn looped(&mut self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
+        let views = step.form == Form::Functional && step.results.iter().any(|r| r.view_info().is_some());
+        if views && let Some(outputs) = views_of_batch(step, call) {
+            return outputs;
+        }
+        let outputs = self.examples(step, call)?;
+        if views {
+            self.apart.extend(outputs.iter().map(|t| t.storage().id()));
+        }
+        Ok(outputs)
+    }
+
+    fn examples(&self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
+        if self.size == 0 {
+            let none = |r: &Tensor| ZEROS.call((self.sizes(r), r.dtype(), r.device())).ok();
+            return step.results.iter().map(none).collect();
+        }
         warn_once(step.op)?;
         let generator = default_generator();
         let after = generator.state();
@@ -244,21 +293,29 @@ impl Replay {
     }
 }
 
-impl Step {
-    /// The same call without its steps.
-    fn shallow(&self) -> Step {
-        Step {
-            op: self.op,
-            args: self.args.clone(),
-            form: self.form,
-            outs: self.outs.clone(),
-            results: self.results.clone(),
-            grad: self.grad,
-            drawn: self.drawn,
-            inner: Vec::new(),
-            lifted: None,
-        }
+/// Views of an example as views of the batch: where nothing but the tensor that they show is batched, and the examples lie
+/// in memory as that one does.
+fn views_of_batch(step: &Step, call: &BatchedCall) -> Option<Result<Outputs>> {
+    let (example, batch) = (step.args[0].as_tensor()?, call.args[0].as_tensor()?);
+    if !call.is_batched(0) || (1..call.args.len()).any(|i| call.is_batched(i)) {
+        return None;
     }
+    let (e, b) = (example.layout(), batch.layout());
+    let alike = (0..e.shape.len()).all(|d| e.shape[d] == 1 || e.strides[d] == b.strides[d + 1]);
+    let is_part = |r: &Tensor| r.storage().same(example.storage()) && r.dtype() == example.dtype();
+    if !alike || !step.results.iter().all(is_part) {
+        return None;
+    }
+    let view = |r: &Tensor| {
+        let l = r.layout();
+        let with_batch = |first: usize, rest: &[usize]| -> Ints {
+            std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
+        };
+        let offset = (b.offset + l.offset).checked_sub(e.offset)?;
+        let (shape, strides) = (with_batch(call.size, &l.shape), with_batch(b.strides[0], &l.strides));
+        Some(AS_STRIDED.call((batch, shape, strides, offset)).ok())
+    };
+    step.results.iter().map(view).collect()
 }
 
 static WARNS: AtomicBool = AtomicBool::new(true);

@@ -19,6 +19,7 @@ _LAZY = {
     "detect_anomaly": "anomaly_mode",
     "set_detect_anomaly": "anomaly_mode",
     "set_anomaly_enabled": "anomaly_mode",
+    "set_multithreading_enabled": "grad_mode",
     "gradcheck": "gradcheck",
     "gradgradcheck": "gradcheck",
     "GradcheckError": "gradcheck",
@@ -44,6 +45,7 @@ __all__ = [
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "variable",
 ]
 

@@ -9,7 +9,7 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['Function', 'GradcheckError', 'SavedTensor', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 'forward_ad', 'functional', 'grad', 'grad_mode', 'gradcheck', 'gradgradcheck', 'graph', 'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled', 'variable']
+__all__ = ['Function', 'GradcheckError', 'SavedTensor', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 'forward_ad', 'functional', 'grad', 'grad_mode', 'gradcheck', 'gradgradcheck', 'graph', 'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled', 'set_multithreading_enabled', 'variable']
 from rustgrad.autograd.function import Function as Function
 from rustgrad.autograd.gradcheck import GradcheckError as GradcheckError
 def SavedTensor(*_args: Any) -> Any: ...
@@ -32,4 +32,5 @@ from rustgrad.autograd import profiler as profiler
 from rustgrad.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from rustgrad.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from rustgrad.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from rustgrad.autograd.grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from rustgrad.autograd import variable as variable

@@ -9,6 +9,7 @@ from .._base import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 __all__ = ["Variable"]
@@ -19,8 +20,19 @@ class _VariableMeta(type):
         return isinstance(other, Tensor)
 
 
+class _Engine:
+    """What programs reach as `Variable._execution_engine`."""
+
+    @staticmethod
+    def queue_callback(callback: Callable[[], Any]) -> None:
+        """Calls a function at the end of the running backward pass."""
+        _C._queue_callback(callback)
+
+
 class Variable(metaclass=_VariableMeta):
     """`Variable(tensor, requires_grad=False)` gives a tensor that shares the data; `volatile` has no effect."""
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
         if data is None:

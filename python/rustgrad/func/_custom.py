@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .. import _C
 from .._base import Tensor
 from ..autograd.grad_mode import no_grad
-from ._vmap import vmap
+from ._vmap import modes, vmap
 
 __all__ = ["VmapInfo", "apply"]
 
@@ -60,7 +60,7 @@ def _base():
 
 
 def _by_own_rule(cls, args, dims, size):
-    returned = cls.vmap(VmapInfo(size, "error"), tuple(dims), *args)
+    returned = cls.vmap(VmapInfo(size, modes.all[-1]), tuple(dims), *args)
     if not (isinstance(returned, tuple) and len(returned) == 2):
         raise RuntimeError(
             f"Expected the vmap staticmethod to have two returns, an output and out_dims, got {type(returned)}."

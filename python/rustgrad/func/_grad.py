@@ -257,7 +257,7 @@ def _basis(outputs, start, end):
         n = o.numel()
         whole = eye(total, dtype=o.dtype, device=o.device) if len(outputs) > 1 or end - start < total else None
         part = eye(n, dtype=o.dtype, device=o.device) if whole is None else whole[start:end, at : at + n]
-        rows.append(part.reshape(end - start, *o.shape))
+        rows.append(part.reshape((end - start, *o.shape)))
         at += n
     return rows
 
@@ -318,7 +318,7 @@ def jacrev(
         for o in flat_out:
             n = o.numel()
             own = [
-                c.narrow(0, at, n).reshape(*o.shape, *i.shape) if n < total else c.reshape(*o.shape, *i.shape)
+                (c.narrow(0, at, n) if n < total else c).reshape((*o.shape, *i.shape))
                 for c, i in zip(columns, inputs, strict=True)
             ]
             jacobians.append(tree_unflatten(own, spec_in))

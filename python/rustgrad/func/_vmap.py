@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from itertools import accumulate
 
 from .. import _C
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["vmap"]
+
+
+class _Modes(threading.local):
+    """How the calls of `vmap` that run in this thread take randomness, the innermost last."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+
+
+modes = _Modes()
 
 
 def _name(func):
@@ -64,7 +75,7 @@ def vmap(
     def wrapped(*args, **kwargs):
         _check_out_dims(func, out_dims)
         size, dims, flat, spec = _inputs(func, in_dims, args)
-        if chunk_size is None:
+        if chunk_size is None or not size:
             return _run(func, size, dims, flat, spec, out_dims, randomness, kwargs)
         return _chunked(func, size, dims, flat, spec, out_dims, randomness, kwargs, chunk_size)
 
@@ -167,7 +178,11 @@ def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
                 )
         return [r for r in results if isinstance(r, Tensor)]
 
-    made = iter(_C._vmap(one_example, [flat[i] for i in places], [dims[i] for i in places], size, randomness))
+    modes.all.append(randomness)
+    try:
+        made = iter(_C._vmap(one_example, [flat[i] for i in places], [dims[i] for i in places], size, randomness))
+    finally:
+        modes.all.pop()
     out = []
     for r, d in zip(results, to, strict=True):
         if not isinstance(r, Tensor):

@@ -124,6 +124,7 @@ pub static EMBEDDING_BACKWARD: Op = Op {
     })]),
     samples: &["f32[3,2], i64[3](0..4), 4, -1", "f32[3,2], i64[3](0..4), 4, 1"],
     errors: &[("f32[1,2], i64[1](=7), 4, -1", "IndexError", "index out of range")],
+    batch: Batching::Rule(crate::ops::support::batch_layers::embedding_backward),
     ..OP
 };
 
@@ -233,6 +234,7 @@ pub static ONE_HOT: Op = Op {
         ("i64[0]", "RuntimeError", "Can not infer"),
     ],
     reference: "np.eye(num_classes if num_classes > 0 else int(x0.max()) + 1, dtype=np.int64)[x0]",
+    batch: Batching::Leading,
     ..OP
 };
 

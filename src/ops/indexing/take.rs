@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{Dims, Layout, Odometer};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::ops::view::reshape::{EXPAND, RESHAPE};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -102,6 +103,7 @@ pub static TAKE: Op = Op {
     reference: "np.take(x0, x1)",
     sharing: Some(Sharing::Nothing),
     keeps: Some("index"),
+    batch: Batching::Rule(batch_views::take),
     ..OP
 };
 

@@ -2,10 +2,13 @@
 
 use crate::cpu::loops::Loops;
 use crate::cpu::number_class::{MapComplex, MapNum, Num, RealOfComplex};
-use crate::dtype::{DType, c128};
+use crate::device::Device;
+use crate::dtype::{DType, Scalar, c128};
 use crate::error::{Error, Result};
 use crate::layout::Format;
 use crate::op::*;
+use crate::ops::create::like::SCALAR_TENSOR;
+use crate::ops::view::reshape::EXPAND;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -14,6 +17,7 @@ pub static OPS: &[&Op] = &[
     &CONTIGUOUS,
     &TO_COPY,
     &COPY_,
+    &COPY_NUMBER_,
     &FILL_TENSOR_,
     &FILLED,
     &FILLED_TENSOR,
@@ -167,6 +171,29 @@ pub static COPY_: Op = Op {
     ..OP
 };
 
+pub static COPY_NUMBER_: Op = Op {
+    sig: sig("copy_.number(Tensor! self, Scalar other|src, bool non_blocking=False) -> Tensor"),
+    doc: "Writes a number, converted, into every element.",
+    forms: ONLY_INPLACE,
+    body: decompose(|c| {
+        let (t, number) = (c.tensor(0)?, c.scalar(1)?);
+        let own = match number {
+            Scalar::Complex(..) => DType::C128,
+            Scalar::Float(_) => DType::F64,
+            _ => DType::I64,
+        };
+        let number = SCALAR_TENSOR.call((number, own, Device::Cpu)).ok()?;
+        EXPAND.calls((TO_COPY.call((number, t.dtype(), t.device())), t.shape()))
+    }),
+    vjp: Vjp::Zero(&[0]),
+    node: "CopyBackwards",
+    samples: &["f32[2,3], 1.5", "i64[2], 2.5", "b8[2], 3"],
+    errors: &[("f32[2], 'a'", "TypeError", "must be Tensor")],
+    reference: "np.full_like(x0, other)",
+    keeps: Some(""),
+    ..OP
+};
+
 fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
     match &c.args[1] {
         Value::Scalar(s) => crate::ops::create::full::fill_with(&out[0], *s),
@@ -202,6 +229,14 @@ pub static FILL_: Op = Op {
     ..FILL
 };
 
+/// The number of each example in every element of that example.
+fn filled_examples(c: &BatchedCall) -> Result<Outputs> {
+    let rank = c.ndim(0);
+    let numbers = TO_COPY.call((c.aligned(1, rank)?, c.results[0].dtype(), c.results[0].device()));
+    let wide = EXPAND.call((numbers, c.with_batch(c.shape(0))));
+    CLONE.calls((wide, Value::Format(Format::Contiguous)))
+}
+
 pub static FILL_TENSOR_: Op = Op {
     sig: sig("fill_.Tensor(Tensor! self, Tensor value) -> Tensor"),
     doc: "Writes the number in a 0-d tensor everywhere in `self`.",
@@ -210,6 +245,7 @@ pub static FILL_TENSOR_: Op = Op {
     samples: &["f32[2,3], f32[]", "i64[4], i64[]"],
     errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
     sharing: Some(Sharing::Any),
+    batch: Batching::Rule(filled_examples),
     ..FILL
 };
 
@@ -233,6 +269,7 @@ pub static FILLED_TENSOR: Op = Op {
     node: "FillBackward1",
     samples: &["f32[2,3], f32[]", "i64[4], i64[]"],
     errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
+    batch: Batching::Rule(filled_examples),
     ..FILL
 };
 

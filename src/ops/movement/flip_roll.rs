@@ -4,6 +4,7 @@ use crate::cpu::flip;
 use crate::error::{Error, Result};
 use crate::layout::{Format, Layout, wrap_dim};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -220,5 +221,6 @@ pub static ROT90: Op = Op {
         ("f32[2,2], 1, (0, 0)", "RuntimeError", "to be different"),
     ],
     reference: "np.rot90(x0, k, dims)",
+    batch: Batching::Rule(batch_views::rot90),
     ..OP
 };

@@ -375,6 +375,7 @@ const UNFOLDED: Op = Op {
         },
         unfolded,
     ),
+    batch: Batching::Rule(crate::ops::support::batch_layers::sized::<1>),
     ..OP
 };
 pub static REFLECTION_PAD_BACKWARD: Op = Op {
@@ -415,6 +416,7 @@ pub static REFLECTION_PAD2D: Op = Op {
 pub static REFLECTION_PAD3D: Op = Op {
     sig: sig("_reflection_pad3d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
+    batch: Batching::Fold(5, &[0]),
     ..FOLDED
 };
 pub static REPLICATION_PAD1D: Op = Op {
@@ -432,6 +434,7 @@ pub static REPLICATION_PAD2D: Op = Op {
 pub static REPLICATION_PAD3D: Op = Op {
     sig: sig("_replication_pad3d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
+    batch: Batching::Fold(5, &[0]),
     ..FOLDED
 };
 

@@ -220,6 +220,7 @@ pub static LAYER_NORM_BACKWARD: Op = Op {
         "f32[130,20], f32[130,20], (20,), None, f32[130,1], f32[130,1](pos)",
     ],
     errors: &[("f32[2,3], f32[2,2], (2,), None, f32[2,1], f32[2,1]", "RuntimeError", "shape of the input")],
+    batch: Batching::Rule(crate::ops::support::batch_layers::layer_norm_backward),
     ..OP
 };
 

@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::support::batch_views;
 use crate::ops::support::host_read::Dense;
 use crate::rt::reserve::filled;
 use crate::tensor::Tensor;
@@ -127,6 +128,7 @@ pub static SEARCHSORTED: Op = Op {
         ("f32[2,3], f32[5]", "RuntimeError", "first N-1 dimensions"),
         ("f32[2], f32[2], side='up'", "RuntimeError", "side can only be"),
     ],
+    batch: Batching::Rule(batch_views::searchsorted),
     ..OP
 };
 
@@ -175,6 +177,7 @@ pub static BUCKETIZE: Op = Op {
     vjp: Vjp::None("indices"),
     samples: &["f32[4](= 0, 1, 4, 6), f32[3](= 1, 3, 5)", "f32[2,2](= 0, 1, 4, 6), f32[3](= 1, 3, 5), right=True"],
     errors: &[("f32[2], f32[1,2]", "RuntimeError", "boundaries tensor must be 1 dimension")],
+    batch: Batching::Rule(batch_views::bucketize),
     ..OP
 };
 

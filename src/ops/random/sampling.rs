@@ -146,6 +146,7 @@ pub static BERNOULLI_TENSOR_: Op = Op {
     errors: &[("f32[2], f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
     reference: "np.zeros_like(x0)",
     sharing: Some(Sharing::Exact),
+    batch: Batching::Align,
     ..OP
 };
 

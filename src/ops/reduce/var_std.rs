@@ -237,6 +237,7 @@ pub static VAR_MEAN: Op = Op {
     samples: ALL_SAMPLES,
     errors: ERRORS,
     reference: "(np.var(x0, ddof=int(unbiased)), np.mean(x0))",
+    batch: Batching::Whole(&VAR_MEAN_DIM),
     ..OP
 };
 pub static VAR_MEAN_DIM: Op = Op {
@@ -276,6 +277,7 @@ pub static STD_MEAN: Op = Op {
     samples: ALL_SAMPLES,
     errors: ERRORS,
     reference: "(np.std(x0, ddof=int(unbiased)), np.mean(x0))",
+    batch: Batching::Whole(&STD_MEAN_DIM),
     ..OP
 };
 pub static STD_MEAN_DIM: Op = Op {

@@ -121,7 +121,7 @@ pub(crate) fn padded(t: &Tensor, own: usize, rank: usize) -> Result<Tensor> {
 pub fn run(c: &BatchedCall) -> Result<Outputs> {
     let outputs = match c.op.batch_rule() {
         Batching::ByBody | Batching::Loop => Err(no_rule()),
-        Batching::Align => c.again(&align(c)?),
+        Batching::Align => aligned(c),
         Batching::Shift => shift(c, usize::MAX),
         Batching::ShiftWith(index) => shift(c, index),
         Batching::Leading => whole_matrices(c),
@@ -135,6 +135,15 @@ pub fn run(c: &BatchedCall) -> Result<Outputs> {
         true => Ok(outputs),
         false => Err(no_rule()),
     }
+}
+
+/// An op that changes a copy of its first argument needs one for each example.
+fn aligned(c: &BatchedCall) -> Result<Outputs> {
+    let mut args = align(c)?;
+    if matches!(&c.op.body, Body::Kernel(k) if k.updates_self) && !c.is_batched(0) {
+        args[0] = Value::Owned(c.expanded(c.tensor(0)?)?);
+    }
+    c.again(&args)
 }
 
 /// The call in place on the batched first argument; `None`: it has to be computed and copied there.

@@ -1,6 +1,7 @@
 //! Batch rules of layers: convolutions, normalisation, losses of classes.
 
 use super::batch::no_rule;
+use super::batch_layers::{in_a_row, parted, side_by_side};
 use crate::error::Result;
 use crate::op::*;
 use crate::ops::nn::loss::nll::{MEAN, NLL_BACKWARD, NONE};
@@ -39,28 +40,11 @@ pub(crate) fn convolution(c: &BatchedCall) -> Result<Outputs> {
         args[0] = Value::Owned(c.folded(c.tensor(0)?)?);
         return c.all_shaped(c.again(&args)?);
     }
-    let groups = c.int(8)?;
-    let (x, w) = (c.whole(0)?, c.whole(1)?);
-    // [B, N, C, ..] -> [N, B C, ..]
-    let x = Term::from(x).transpose(0, 1).ok()?;
-    let merged = |t: &Tensor, at: usize| {
-        let mut shape: Ints = t.shape().iter().map(|&d| d as i64).collect();
-        shape[at] *= shape[at + 1];
-        shape.remove(at + 1);
-        Term::from(t).reshape(&shape).ok()
-    };
-    args[0] = Value::Owned(merged(&x, 1)?);
-    args[1] = Value::Owned(merged(&w, 0)?);
-    args[8] = (groups * c.size as i64).into();
-    if c.opt_tensor(2).is_some() {
-        args[2] = Value::Owned(merged(&c.whole(2)?, 0)?);
-    }
-    let out = c.again(&args)?;
-    // [N, B M, ..] -> [B, N, M, ..]
-    let one = c.results[0].shape();
-    let mut shape: Ints = smallvec![one[0] as i64, c.size as i64];
-    shape.extend(one[1..].iter().map(|&d| d as i64));
-    Term::from(&out[0]).reshape(&shape).transpose(0, 1).outputs()
+    args[0] = side_by_side(c, 0)?;
+    args[1] = in_a_row(c, 1)?;
+    args[2] = in_a_row(c, 2)?;
+    args[8] = (c.int(8)? * c.size as i64).into();
+    Ok(smallvec![parted(c, 0, &c.again(&args)?[0])?])
 }
 
 /// [B, N, ..] as [B N, ..] where the examples have samples themselves.

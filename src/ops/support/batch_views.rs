@@ -1,17 +1,20 @@
 //! Batch rules of views, of joining, of new tensors and of indexing.
 
 use super::batch::{no_rule, padded, sizes};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::layout::wrap_dim;
 use crate::op::kind::Kind;
 use crate::op::*;
 use crate::ops::create::range::ARANGE;
+use crate::ops::elementwise::compare::LT;
 use crate::ops::indexing::advanced::INDEX;
 use crate::ops::indexing::gather_scatter::GATHER;
 use crate::ops::indexing::index_select::INDEX_SELECT;
 use crate::ops::movement::cat::CAT;
 use crate::ops::movement::copy::CLONE;
 use crate::ops::movement::repeat::REPEAT;
+use crate::ops::order::search::SEARCHSORTED;
 use crate::ops::view::as_strided::AS_STRIDED_VIEW;
 use crate::ops::view::reshape::{ALIAS, EXPAND, PERMUTE, RESHAPE, SQUEEZE_DIMS, TRANSPOSE, VIEW};
 use crate::ops::view::slice::PLACE;
@@ -208,4 +211,51 @@ const TO_LONG: fn(&Tensor) -> Result<Tensor> = |t| match t.dtype() {
 /// One table for all examples: its rows at any indices.
 pub(crate) fn embedding(c: &BatchedCall) -> Result<Outputs> {
     if c.is_batched(0) { Err(no_rule()) } else { c.again(&c.mapped(|o| Ok(o.tensor.clone()))?) }
+}
+
+pub(crate) fn rot90(c: &BatchedCall) -> Result<Outputs> {
+    let mut args = c.mapped(|o| Ok(o.tensor.clone()))?;
+    let back = |&d: &i64| wrap_dim(d, c.ndim(0)).map(|d| d as i64 + 1);
+    args[2] = Value::Ints(c.ints(2)?.iter().map(back).collect::<Result<_>>()?);
+    c.again(&args)
+}
+
+/// Of one tensor for all examples any index; else one along the flattened examples.
+pub(crate) fn take(c: &BatchedCall) -> Result<Outputs> {
+    if !c.is_batched(0) {
+        return c.again(&c.mapped(|o| Ok(o.tensor.clone()))?);
+    }
+    let count = c.example.tensor(0)?.numel() as i64;
+    let rows = RESHAPE.call((c.tensor(0)?, [c.size as i64, count]));
+    let index = RESHAPE.call((c.whole(1)?, [c.size as i64, c.example.tensor(1)?.numel() as i64]));
+    let from_end = LT.call((index.dup(), 0)).to_dtype(DType::I64) * count;
+    let taken = GATHER.call((rows, 1, index + from_end)).ok()?;
+    Ok(smallvec![c.shaped(0, taken)?])
+}
+
+/// The values of each example in a row, to be searched in a sequence of its own.
+fn rows_of(c: &BatchedCall, i: usize) -> Result<Tensor> {
+    RESHAPE.call((c.whole(i)?, [c.size as i64, c.example.tensor(i)?.numel() as i64])).ok()
+}
+
+pub(crate) fn searchsorted(c: &BatchedCall) -> Result<Outputs> {
+    let mut args = c.mapped(|o| Ok(o.tensor.clone()))?;
+    match (c.is_batched(0) || c.is_batched(5), c.ndim(0)) {
+        (false, 1) => return c.again(&args),
+        (_, 1) => args[1] = Value::Owned(rows_of(c, 1)?),
+        _ => args[1] = Value::Owned(c.whole(1)?),
+    }
+    args[0] = Value::Owned(c.whole(0)?);
+    if c.opt_tensor(5).is_some() {
+        args[5] = Value::Owned(c.whole(5)?);
+    }
+    c.all_shaped(c.again(&args)?)
+}
+
+pub(crate) fn bucketize(c: &BatchedCall) -> Result<Outputs> {
+    if !c.is_batched(1) {
+        return c.again(&c.mapped(|o| Ok(o.tensor.clone()))?);
+    }
+    let found = SEARCHSORTED.calls((c.tensor(1)?, rows_of(c, 0)?, c.flag(2), c.flag(3)))?;
+    c.all_shaped(found)
 }

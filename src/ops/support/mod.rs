@@ -3,6 +3,7 @@
 pub mod assertion;
 pub mod batch;
 pub(crate) mod batch_linalg;
+pub(crate) mod batch_layers;
 pub(crate) mod batch_nn;
 pub(crate) mod batch_views;
 pub(crate) mod grad_helpers;

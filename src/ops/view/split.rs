@@ -30,6 +30,13 @@ fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
     Ok(out)
 }
 
+/// The same parts of every example: the dimension, an `int`, is one further back.
+fn behind_batch(c: &BatchedCall) -> Result<Outputs> {
+    let mut args: Args = c.args.iter().map(|v| v.reborrow()).collect();
+    args[2] = (wrap_dim(c.int(2)?, c.ndim(0))? as i64 + 1).into();
+    c.again(&args)
+}
+
 pub static SPLIT: Op = Op {
     sig: sig("split(Tensor self|tensor, int split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of a size; the last one may be smaller.",
@@ -38,6 +45,7 @@ pub static SPLIT: Op = Op {
     samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "f32[3], 5"],
     errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[5], 0", "RuntimeError", "can only be 0")],
     keeps: Some("dim self_sym_sizes split_size=split_size_or_sections"),
+    batch: Batching::Rule(behind_batch),
     ..OP
 };
 
@@ -53,6 +61,7 @@ pub static SPLIT_SIZES: Op = Op {
         ("f32[5], (-1, 6)", "RuntimeError", "non-negative"),
     ],
     keeps: Some("dim self_sym_sizes split_sizes=split_size_or_sections"),
+    batch: Batching::Rule(behind_batch),
     ..OP
 };
 
@@ -86,6 +95,7 @@ pub static UNSAFE_SPLIT: Op = Op {
     samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "i64[3], 5"],
     errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[], 2", "RuntimeError", "at least a 1-dimensional")],
     keeps: Some("dim self_sym_sizes split_size"),
+    batch: Batching::Rule(behind_batch),
     ..OP
 };
 
@@ -97,6 +107,7 @@ pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
     errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
     keeps: Some("dim self_sym_sizes split_sizes"),
+    batch: Batching::Rule(behind_batch),
     ..OP
 };
 

@@ -167,6 +167,7 @@ pub static FLASH: Op = Op {
         "f?[1,2,3,4], f?[1,2,5,4], f?[1,2,5,4]",
     ],
     errors: &[("f32[1,2,3,4], f32[1,2,5,3], f32[1,2,5,4]", "RuntimeError", "fit together")],
+    batch: Batching::Fold(4, &[0, 1, 2]),
     ..OP
 };
 
@@ -238,6 +239,7 @@ pub static FLASH_BACKWARD: Op = Op {
         "RuntimeError",
         "fit together",
     )],
+    batch: Batching::Fold(3, &[0, 1, 2, 3, 4, 5]),
     ..OP
 };
 

@@ -131,6 +131,7 @@ pub static WEIGHT_GRADIENT: Op = Op {
         ),
     ],
     reference: "shape",
+    batch: Batching::Rule(crate::ops::support::batch_layers::weight_gradient),
     ..OP
 };
 

@@ -349,5 +349,6 @@ pub static FOLD: Op = Op {
         ("f32[1,8,1], (1, 1), (2, 2), 1, 0, 2", "RuntimeError", "sliding blocks"),
         ("i64[1,8,6], (3, 4), 2", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    batch: Batching::Fold(3, &[0]),
     ..OP
 };

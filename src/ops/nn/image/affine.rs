@@ -108,6 +108,7 @@ pub static AFFINE_GRID_GENERATOR: Op = Op {
         ("b8[2,2,3], (2, 1, 3, 4), False", "NotImplementedError", "not implemented for 'Bool'"),
         ("f32[2,2,3], (2, 1, -3, 4), False", "RuntimeError", "negative dimension"),
     ],
+    batch: Batching::Rule(crate::ops::support::batch_layers::sized::<1>),
     ..OP
 };
 

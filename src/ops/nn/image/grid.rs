@@ -294,6 +294,7 @@ pub static GRID_SAMPLER_BACKWARD: Op = Op {
         "RuntimeError",
         "shape and dtype of the result",
     )],
+    batch: Batching::Fold(4, &[0, 1, 2]),
     ..OP
 };
 

@@ -211,5 +211,6 @@ pub static NATIVE_CHANNEL_SHUFFLE: Op = Op {
     vjp: Vjp::Missing,
     samples: &["f32[2,6,2,3], 3"],
     errors: &[("f32[2,3,2], 2", "RuntimeError", "Got 3 channels and 2 groups")],
+    batch: Batching::Fold(3, &[0]),
     ..OP
 };

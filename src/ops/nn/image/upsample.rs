@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Dims, Layout, checked_numel};
 use crate::op::*;
+use crate::ops::support::batch_layers::sized;
 use crate::ops::support::promotion::no_kernel;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -175,6 +176,7 @@ const fn forward<M: Upsample>() -> Op {
     Op {
         body: kernel(resized::<M>, resize::<M>, Some(resize::<M>)),
         vjp: Vjp::Each(&M::GRADIENT),
+        batch: Batching::Fold(M::DIMS + 2, &[0]),
         keeps: Some(match (M::ALIGNS, M::DIMS) {
             (false, 1) => "output_size scales self_sym_sizes",
             (false, 2) => "output_size scales_h scales_w self_sym_sizes",
@@ -192,6 +194,7 @@ const fn backward<M: Upsample>() -> Op {
         doc: "The gradient of an interpolation: each element is added to those that it was made of.",
         body: kernel(restored::<M>, restore::<M>, Some(restore::<M>)),
         vjp: Vjp::Each(&M::SECOND),
+        batch: Batching::Rule(sized::<2>),
         ..UPSAMPLE
     }
 }

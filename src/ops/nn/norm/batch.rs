@@ -224,5 +224,6 @@ pub static NATIVE_BATCH_NORM: Op = Op {
         ),
         ("f64[4,3], f32[3], None, None, None, True, 0.1, 1e-05", "RuntimeError", "all inputs must share same datatype"),
     ],
+    batch: Batching::Rule(crate::ops::support::batch_layers::batch_norm),
     ..OP
 };

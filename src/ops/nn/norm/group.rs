@@ -156,5 +156,6 @@ pub static NATIVE_GROUP_NORM: Op = Op {
         "bf16[2,4,3], f32[4](nograd), f32[4](nograd), 2, 4, 3, 4, 1e-05",
     ],
     errors: &[("f32[2,4,3], None, None, 2, 4, 6, 2, 1e-05", "RuntimeError", "to be the sizes of the input")],
+    batch: Batching::Rule(crate::ops::support::batch_layers::group_norm),
     ..OP
 };

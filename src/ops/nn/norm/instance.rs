@@ -80,5 +80,6 @@ pub static INSTANCE_NORM: Op = Op {
         ),
         ("f32[3], None, None, None, None, True, 0.1, 1e-05, True", "IndexError", "Dimension out of range"),
     ],
+    batch: Batching::Rule(crate::ops::support::batch_layers::instance_norm),
     ..OP
 };

@@ -174,6 +174,7 @@ pub static NORM_BACKWARD: Op = Op {
         ("f32[2,3], f32[2,3], f32[2], f32[3], f32[3], 0, False", "RuntimeError", "as many weights"),
         ("f32[2,3], f32[2,3], None, f32[2], f32[2], 2, False", "RuntimeError", "groups"),
     ],
+    batch: Batching::Rule(crate::ops::support::batch_layers::norm_backward),
     ..OP
 };
 

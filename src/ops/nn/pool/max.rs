@@ -292,6 +292,7 @@ pub static MAX_POOL_BACKWARD: Op = Op {
         ("f32[1,1,2,2], i64[1,1,2,2](9..10), (1, 1, 2, 2), 2", "RuntimeError", "invalid max index"),
         ("f32[1,1,2,2], i64[1,1,2,1](0..1), (1, 1, 2, 2), 2", "RuntimeError", "of the shape of the result"),
     ],
+    batch: Batching::Rule(crate::ops::support::batch_layers::sized::<2>),
     ..OP
 };
 

@@ -216,6 +216,7 @@ pub static MEAN_POOL_BACKWARD: Op = Op {
         "RuntimeError",
         "of the shape of the result",
     )],
+    batch: Batching::Rule(crate::ops::support::batch_layers::sized::<7>),
     ..OP
 };
 

@@ -97,6 +97,7 @@ pub static MAX_UNPOOL2D: Op = Op {
         ("f32[1,1,2,2], i64[1,1,2,2](0..1), (2,)", "RuntimeError", "exactly two elements (height, width)"),
         ("f32[2,2], i64[2,2](0..1), (2, 2)", "RuntimeError", "should be a 3d or 4d Tensor"),
     ],
+    batch: Batching::Fold(4, &[0, 1]),
     ..UNPOOL
 };
 pub static MAX_UNPOOL3D: Op = Op {
@@ -105,5 +106,6 @@ pub static MAX_UNPOOL3D: Op = Op {
     vjp: Vjp::Each(&[d(0, A1, |c| picked(c.g(), c.arg(1), 3))]),
     samples: &["f32[2,1,2,2], i64[2,1,2,2](= 0, 3, 8, 15, 2, 5, 9, 11), (2, 2, 4)"],
     errors: &[("f32[1,1,1,2,2], i64[1,1,1,2,2](9..10), (1, 2, 2)", "RuntimeError", "Found an invalid max index")],
+    batch: Batching::Fold(5, &[0, 1]),
     ..UNPOOL
 };

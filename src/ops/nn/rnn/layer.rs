@@ -148,7 +148,9 @@ pub(crate) fn steps(c: &Call) -> Result<Outputs> {
     if c.flag(REVERSE) {
         outputs.reverse();
     }
-    let output = if outputs.is_empty() { rows(&start[0], 0, 0) } else { joined(outputs, 0) };
+    // Of no rows too the output depends on the weights.
+    let none = || cell.step(rows(&gates, 0, 0), start.iter().map(|s| rows(s, 0, 0)).collect()).swap_remove(0);
+    let output = if outputs.is_empty() { none() } else { joined(outputs, 0) };
     let last = (0..start.len()).map(|i| match ended.as_slice() {
         [all] => all[i].dup(),
         parts => joined(parts.iter().rev().map(|p| p[i].dup()), 0),
