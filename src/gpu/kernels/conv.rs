@@ -83,11 +83,6 @@ fn windows(
     (shape, strides.chain([x.strides[0]]).chain(inner(step)).collect())
 }
 
-/// How far the kernel reaches in each dimension, from its first element to its last.
-fn reach(kernel: &[usize], m: &Motion) -> Dims {
-    kernel.iter().zip(m.dilation).map(|(&k, &d)| (k - 1) * d as usize).collect()
-}
-
 /// `x` as the windows of a convolution meet it; `None` where that is `x` itself.
 fn padded(x: &View, m: &Motion) -> Result<Option<Padded>> {
     if m.padding.iter().all(|&p| p == 0) {
@@ -100,36 +95,28 @@ fn padded(x: &View, m: &Motion) -> Result<Option<Padded>> {
 /// The convolution of `x` `[n, c, ..]` with `w` `[f, c / groups, *kernel]`, or its transpose with `w`
 /// `[c, f / groups, *kernel]`, into `out` `[n, f, *places]`.
 pub fn convolution(x: &View, w: &View, bias: Option<&View>, out: &View, m: &Motion) -> Result<()> {
-    let (dims, groups) = (w.shape.len() - 2, m.groups);
-    let (kernel, places) = (&w.shape[2..], &out.shape[2..]);
-    let (inner, step): (_, &[i64]) = match m.transposed {
-        false => (padded(x, m)?, m.stride),
-        true => {
-            let reach = reach(kernel, m);
-            let sizes: Dims = places.iter().zip(&reach).map(|(&n, &r)| n + r).collect();
-            let start: Vec<i64> = reach.iter().zip(m.padding).map(|(&r, &p)| r as i64 - p).collect();
-            (Some(Padded::of(x, &sizes, &start, m.stride)?), &[1; 3])
-        }
-    };
+    if m.transposed {
+        return transpose(x, w, bias, out, m);
+    }
+    let inner = padded(x, m)?;
     let over = inner.as_ref().map_or(*x, |p| p.view(x));
-    let (bs, bt) = windows(&over, kernel, places, step, m.dilation, groups);
+    let (shape, strides) = windows(&over, &w.shape[2..], &out.shape[2..], m.stride, m.dilation, m.groups);
     // [groups, filters of a group, channels of a group, *kernel]
-    let (ws, wt) = grouped(w, 0, groups);
-    let (ws, wt) = match m.transposed {
-        false => (ws, wt),
-        true => {
-            let order: Dims = [0, 2, 1].into_iter().chain(3..3 + dims).collect();
-            (permuted(&ws, &order), permuted(&wt, &order))
-        }
-    };
+    let (ws, wt) = grouped(w, 0, m.groups);
+    product(&View { shape: &ws, strides: &wt, ..*w }, &View { shape: &shape, strides: &strides, ..over }, bias, out, m)
+}
+
+/// `out` `[n, f, *places]` from the weights and the windows, both with the groups first; those of a transpose are turned.
+fn product(w: &View, windows: &View, bias: Option<&View>, out: &View, m: &Motion) -> Result<()> {
+    let dims = out.shape.len() - 2;
     // [groups, filters of a group, batch, *places]
-    let (os, ot) = grouped(out, 1, groups);
+    let (os, ot) = grouped(out, 1, m.groups);
     let order: Dims = [0, 2, 1].into_iter().chain(3..3 + dims).collect();
     let (os, ot) = (permuted(&os, &order), permuted(&ot, &order));
-    let bias = bias.map(|b| (b, grouped(b, 0, groups)));
+    let bias = bias.map(|b| (b, grouped(b, 0, m.groups)));
     Contraction {
-        a: View { shape: &ws, strides: &wt, ..*w },
-        b: View { shape: &bs, strides: &bt, ..over },
+        a: *w,
+        b: *windows,
         out: View { shape: &os, strides: &ot, ..*out },
         addend: bias.as_ref().map(|(b, (shape, strides))| View { shape, strides, ..**b }),
         batch: 1,
@@ -138,6 +125,97 @@ pub fn convolution(x: &View, w: &View, bias: Option<&View>, out: &View, m: &Moti
         turned: if m.transposed { dims } else { 0 },
     }
     .run()
+}
+
+/// Results of a transpose, `stride` apart, that meet the same taps: with result `q`, tap `t` meets element
+/// `q - start + (taps - 1 - t) * gap` of the input.
+#[derive(Clone)]
+struct Phase {
+    first: usize,
+    places: usize,
+    tap: usize,
+    tap_step: usize,
+    taps: usize,
+    gap: usize,
+    start: i64,
+}
+
+/// The phases of one dimension with so many results.
+fn phases(results: usize, kernel: usize, stride: i64, padding: i64, dilation: i64) -> Vec<Phase> {
+    let step = stride as usize;
+    let of = |first: usize| {
+        // Tap `k` of result `o` meets element `(o + padding - k * dilation) / stride`, where that is whole.
+        let meets = |k: &usize| (first as i64 + padding - *k as i64 * dilation).rem_euclid(stride) == 0;
+        let mut met = (0..kernel).filter(meets);
+        let (tap, next, more) = (met.next(), met.next(), met.count());
+        let taps = tap.is_some() as usize + next.is_some() as usize + more;
+        let (tap, tap_step) = (tap.unwrap_or(0), next.map_or(1, |n| n - tap.unwrap_or(0)));
+        let gap = (tap_step as i64 * dilation / stride) as usize;
+        let shift = (first as i64 + padding - tap as i64 * dilation).div_euclid(stride);
+        let start = (taps.max(1) - 1) as i64 * gap as i64 - shift;
+        Phase { first, places: (results - first).div_ceil(step), tap, tap_step, taps, gap, start }
+    };
+    (0..step.min(results)).map(of).collect()
+}
+
+/// A product for each phase, so that no zeros are multiplied but those of the padding.
+fn transpose(x: &View, w: &View, bias: Option<&View>, out: &View, m: &Motion) -> Result<()> {
+    let dims = w.shape.len() - 2;
+    let of = |i: usize| phases(out.shape[2 + i], w.shape[2 + i], m.stride[i], m.padding[i], m.dilation[i]);
+    let axes: Vec<Vec<Phase>> = (0..dims).map(of).collect();
+    // One padded copy serves all phases, unless none needs any.
+    let before: Vec<i64> = axes.iter().map(|a| a.iter().map(|p| p.start).max().unwrap_or(0).max(0)).collect();
+    let room = |i: usize| {
+        let end = |p: &Phase| before[i] - p.start + (p.places + (p.taps.max(1) - 1) * p.gap) as i64;
+        axes[i].iter().map(end).max().unwrap_or(0).max(0) as usize
+    };
+    let sizes: Dims = (0..dims).map(room).collect();
+    let needed = before.iter().any(|&n| n > 0) || (0..dims).any(|i| sizes[i] > x.shape[2 + i]);
+    let inner = if needed { Some(Padded::of(x, &sizes, &before, &[1; 3])?) } else { None };
+    let over = inner.as_ref().map_or(*x, |p| p.view(x));
+    let count: usize = axes.iter().map(Vec::len).product();
+    for mut e in 0..count {
+        let mut chosen: Vec<&Phase> = Vec::with_capacity(dims);
+        for axis in axes.iter().rev() {
+            chosen.insert(0, &axis[e % axis.len()]);
+            e /= axis.len();
+        }
+        phase(&over, w, bias, out, m, &chosen, &before)?;
+    }
+    Ok(())
+}
+
+fn phase(
+    x: &View,
+    w: &View,
+    bias: Option<&View>,
+    out: &View,
+    m: &Motion,
+    axes: &[&Phase],
+    before: &[i64],
+) -> Result<()> {
+    let dims = axes.len();
+    let (mut ws, mut wt, mut w_offset) = (Dims::from(w.shape), Dims::from(w.strides), w.offset);
+    let (mut os, mut ot, mut out_offset) = (Dims::from(out.shape), Dims::from(out.strides), out.offset);
+    let mut x_offset = x.offset;
+    for (i, p) in axes.iter().enumerate() {
+        let d = 2 + i;
+        w_offset += p.tap * wt[d];
+        out_offset += p.first * ot[d];
+        x_offset += (before[i] - p.start) as usize * x.strides[d];
+        (ws[d], wt[d]) = (p.taps, wt[d] * p.tap_step);
+        (os[d], ot[d]) = (p.places, ot[d] * m.stride[i] as usize);
+    }
+    let gaps: Vec<i64> = axes.iter().map(|p| p.gap as i64).collect();
+    let (shape, strides) = windows(&View { offset: x_offset, ..*x }, &ws[2..], &os[2..], &[1; 3], &gaps, m.groups);
+    // [groups, filters of a group, channels of a group, *kernel]
+    let weights = View { shape: &ws, strides: &wt, offset: w_offset, ..*w };
+    let (gs, gt) = grouped(&weights, 0, m.groups);
+    let order: Dims = [0, 2, 1].into_iter().chain(3..3 + dims).collect();
+    let (gs, gt) = (permuted(&gs, &order), permuted(&gt, &order));
+    let over = View { shape: &shape, strides: &strides, offset: x_offset, ..*x };
+    let to = View { shape: &os, strides: &ot, offset: out_offset, ..*out };
+    product(&View { shape: &gs, strides: &gt, ..weights }, &over, bias, &to, m)
 }
 
 /// The gradient of `convolution` by its weight, for `grad` of its result: each element of the smaller side times the

@@ -74,9 +74,12 @@ const PLAIN: Case = Case {
     padding: [0, 0],
     dilation: [1, 1],
 };
-const CASES: [Case; 6] = [
+const CASES: [Case; 8] = [
     PLAIN,
     Case { padding: [2, 1], stride: [2, 3], dilation: [1, 2], ..PLAIN },
+    // More stride than kernel, and steps of the taps that share a factor with it.
+    Case { stride: [4, 3], ..PLAIN },
+    Case { stride: [2, 4], dilation: [2, 6], padding: [3, 2], kernel: [3, 3], large: [9, 17], ..PLAIN },
     Case { groups: 3, channels: [1, 1], padding: [1, 1], kernel: [3, 3], ..PLAIN },
     Case { groups: 2, channels: [2, 40], padding: [1, 0], dilation: [2, 1], large: [12, 11], ..PLAIN },
     // Long sums over channels, and over a batch.
