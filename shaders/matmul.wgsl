@@ -1,5 +1,6 @@
 // out = beta out + alpha a b, batched. A workgroup computes a tile of TM x TN, TK of the inner dimension at a time
-// from shared memory; an invocation holds RM x RN sums in registers.
+// from shared memory; an invocation holds RM x RN sums in registers. `at_a`, `at_b` and `at_out` say where elements lie:
+// by strides, or, where rows, columns or the inner dimension are several dimensions, by tables in shared memory.
 {{declarations}}
 const TM = {{TM}}u;
 const TN = {{TN}}u;
@@ -9,6 +10,7 @@ const RN = {{RN}}u;
 const LANES = {{lanes}}u;
 var<workgroup> tile_a: array<T, {{TM}} * {{TK}}>;
 var<workgroup> tile_b: array<T, {{TK}} * {{TN}}>;
+{{tables}}
 
 @compute @workgroup_size({{lanes}})
 fn main(
@@ -26,13 +28,14 @@ fn main(
     let row = lane / (TN / RN) * RM;
     let col = lane % (TN / RN);
     var sums: array<array<T, {{RN}}>, {{RM}}>;
+    {{first_tables}}
     for (var depth = 0u; depth < {{k}}; depth += TK) {
         for (var i = lane; i < TM * TK; i += LANES) {
             let r = select(i % TM, i / TK, {{a_first}});
             let d = select(i / TM, i % TK, {{a_first}});
             var v = T(0);
             if (row0 + r < {{m}} && depth + d < {{k}}) {
-                v = read_a(from_a + (row0 + r) * {{a_row}} + (depth + d) * {{a_col}});
+                v = read_a(from_a + {{at_a}});
             }
             tile_a[d * TM + r] = v;
         }
@@ -41,11 +44,12 @@ fn main(
             let d = select(i % TK, i / TN, {{b_first}});
             var v = T(0);
             if (col0 + c < {{n}} && depth + d < {{k}}) {
-                v = read_b(from_b + (depth + d) * {{b_row}} + (col0 + c) * {{b_col}});
+                v = read_b(from_b + {{at_b}});
             }
             tile_b[d * TN + c] = v;
         }
         workgroupBarrier();
+        {{next_tables}}
         for (var d = 0u; d < TK; d++) {
             var right: array<T, {{RN}}>;
             for (var j = 0u; j < RN; j++) {
@@ -68,7 +72,7 @@ fn main(
             let r = row0 + row + i;
             let c = col0 + col + j * (TN / RN);
             if (r < {{m}} && c < {{n}}) {
-                let at = {{out}} + walk_out(batch) + r * {{out_row}} + c * {{out_col}};
+                let at = {{out}} + walk_out(batch) + {{at_out}};
                 var v = sums[i][j];
                 {{scale}}
                 {{old}}

@@ -1,6 +1,17 @@
-//! Windows of pooling along one dimension: which elements each result covers, and which results cover an element.
+//! Windows of pooling along one dimension: which elements each result covers, and which results cover an element; how
+//! the kernel of a convolution moves.
 
 use std::ops::Range;
+
+/// How a kernel moves, one number for each of its dimensions.
+#[derive(Clone, Copy)]
+pub struct Motion<'a> {
+    pub stride: &'a [i64],
+    pub padding: &'a [i64],
+    pub dilation: &'a [i64],
+    pub groups: usize,
+    pub transposed: bool,
+}
 
 /// A dimension of pooling: its size, the number of windows, and how they lie.
 #[derive(Clone, Copy, Debug, PartialEq)]

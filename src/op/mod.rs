@@ -103,24 +103,40 @@ pub enum OutDType {
     Every,
 }
 
+/// The declaration of an op. A literal takes what it does not say from `OP`, or from a constant of its family.
 pub struct Op {
+    // What it computes.
     /// Name, parameters, result: `sig("abs(Tensor self) -> Tensor")`, see `signature`.
     pub sig: Signature,
     /// First line: what it computes. Then formula, shapes, errors, source.
     pub doc: &'static str,
-    /// Aliases of the op: `absolute` for `abs`, `nn.functional.tanh` for `tanh`.
-    pub aliases: &'static [&'static str],
-    pub forms: Forms,
     /// Promotion of the operands and dtype of the result (elementwise ops).
     pub promote: Promote,
     pub body: Body,
+    /// Steps of its body (one that decomposes, or is opaque) have no shader; the table proves it of those that decompose.
+    pub on_host: bool,
+
+    // How it is differentiated and batched.
     pub vjp: Vjp,
-    /// How a call on every example of a batch runs: see `batch`.
-    pub batch: Batching,
     /// The rule of forward mode, which the table verifies.
     pub jvp: Jvp,
+    /// Outputs without a gradient although their dtype could have one.
+    pub constant: &'static [usize],
+    /// How a call on every example of a batch runs: see `batch`.
+    pub batch: Batching,
+
+    // How Python calls it.
+    pub forms: Forms,
+    /// Aliases of the op: `absolute` for `abs`, `nn.functional.tanh` for `tanh`.
+    pub aliases: &'static [&'static str],
     /// Signatures with the parameters in another order, which PyTorch still takes with a warning.
     pub deprecated: &'static [Signature],
+    /// The error for a string that is none of those that the signature lists.
+    pub unknown_choice: fn(&Op, &str) -> Error,
+    /// What a call from Python warns of: that the op is deprecated, or its result not what one may expect.
+    pub warns: Option<fn(&Call) -> Option<String>>,
+
+    // What its results, `out=` and the target of an in-place call may be, and share.
     /// By default as the body's kind has it: see `dispatch::overlap`.
     pub sharing: Option<Sharing>,
     /// By default, in-place calls on a tensor whose elements alias are an error.
@@ -129,18 +145,12 @@ pub struct Op {
     pub out_dtype: Option<OutDType>,
     /// A one-dimensional result is written to an `out=` of any shape with as many elements: `arange`.
     pub fills_out: bool,
-    /// Outputs without a gradient although their dtype could have one.
-    pub constant: &'static [usize],
     /// The view op whose result this op copies to new memory.
     pub copies: Option<&'static Op>,
-    /// The error for a string that is none of those that the signature lists.
-    pub unknown_choice: fn(&Op, &str) -> Error,
-    /// What a call from Python warns of: that the op is deprecated, or its result not what one may expect.
-    pub warns: Option<fn(&Call) -> Option<String>>,
     /// The result of an elementwise op is row-major for any operand layout.
     pub row_major: bool,
-    /// Steps of its body (one that decomposes, or is opaque) have no shader; the table proves it of those that decompose.
-    pub on_host: bool,
+
+    // How its node looks in the graph.
     /// PyTorch's node name if it is not `<Name>Backward0`.
     pub node: &'static str,
     /// PyTorch's node name of the in-place form, if different (`t_`: `TBackward1`).
@@ -149,6 +159,8 @@ pub struct Op {
     /// results, `x_sym_sizes`, `x_sym_numel`, `x_sym_argsize_0` and `x_sym_argsize_minus_1` of a tensor `x`; `a=b`
     /// exposes `b` as `a`, and `a=None` a name without a value.
     pub keeps: Option<&'static str>,
+
+    // How the table tests it.
     /// Calls in the sample language of `tests/support/samples.py`.
     pub samples: &'static [&'static str],
     /// A call, the exception class it raises, a part of the message.
@@ -161,24 +173,24 @@ pub struct Op {
 pub const OP: Op = Op {
     sig: Signature::UNSET,
     doc: "",
-    aliases: &[],
-    forms: FM,
     promote: Promote::Arith,
     body: Body::Unset,
+    on_host: false,
     vjp: Vjp::Unset,
-    batch: Batching::ByBody,
     jvp: Jvp::Derived,
     constant: &[],
-    copies: None,
+    batch: Batching::ByBody,
+    forms: FM,
+    aliases: &[],
+    deprecated: &[],
     unknown_choice,
     warns: None,
-    deprecated: &[],
-    row_major: false,
-    on_host: false,
     sharing: None,
     expanded: None,
     out_dtype: None,
     fills_out: false,
+    copies: None,
+    row_major: false,
     node: "",
     inplace_node: "",
     keeps: None,

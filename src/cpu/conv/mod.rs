@@ -21,15 +21,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::contiguous_strides;
 
-/// How a kernel moves, one number for each of its dimensions.
-#[derive(Clone, Copy)]
-pub struct Motion<'a> {
-    pub stride: &'a [i64],
-    pub padding: &'a [i64],
-    pub dilation: &'a [i64],
-    pub groups: usize,
-    pub transposed: bool,
-}
+pub use crate::layout::window::Motion;
 
 /// The dimensions of a call, of three where a missing one has one element.
 struct Sizes {

@@ -16,10 +16,10 @@ use crate::gpu::driver::too_large;
 use crate::kinds::Reduce;
 use crate::layout::{Dims, contiguous_strides};
 
-const TEMPLATE: &str = include_str!("../../../shaders/matmul.wgsl");
+pub(super) const TEMPLATE: &str = include_str!("../../../shaders/matmul.wgsl");
 
 /// Rows, columns and depth of a workgroup's tile, and the rows and columns of one invocation.
-struct Tile {
+pub(super) struct Tile {
     name: &'static str,
     rows: usize,
     cols: usize,
@@ -27,17 +27,17 @@ struct Tile {
     per_row: usize,
     per_col: usize,
 }
-const LARGE: Tile = Tile { name: "128x128", rows: 128, cols: 128, depth: 8, per_row: 8, per_col: 8 };
-const MEDIUM: Tile = Tile { name: "64x64", rows: 64, cols: 64, depth: 16, per_row: 4, per_col: 4 };
-const SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, depth: 16, per_row: 2, per_col: 2 };
-const FLAT: Tile = Tile { name: "4x64", rows: 4, cols: 64, depth: 16, per_row: 1, per_col: 1 };
-const TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 1, per_col: 1 };
+static LARGE: Tile = Tile { name: "128x128", rows: 128, cols: 128, depth: 8, per_row: 8, per_col: 8 };
+static MEDIUM: Tile = Tile { name: "64x64", rows: 64, cols: 64, depth: 16, per_row: 4, per_col: 4 };
+static SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, depth: 16, per_row: 2, per_col: 2 };
+static FLAT: Tile = Tile { name: "4x64", rows: 4, cols: 64, depth: 16, per_row: 1, per_col: 1 };
+static TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 1, per_col: 1 };
 
 /// Workgroups that keep a device busy, and the shortest inner dimension worth splitting.
-const BUSY: usize = 128;
-const DEEP: usize = 1024;
+pub(super) const BUSY: usize = 128;
+pub(super) const DEEP: usize = 1024;
 /// The longest inner dimension of one kernel, whose loops turn several times for each of its elements.
-const DEEPEST: usize = TURNS;
+pub(super) const DEEPEST: usize = TURNS;
 
 /// `out = beta * out + alpha * a @ b` for `[.., m, k] x [.., k, n] -> [.., m, n]`; the leading dimensions are equal
 /// (broadcast with strides of zero), the dtypes are too. Half types are summed in float32. Where `beta` is zero,
@@ -124,15 +124,8 @@ fn product(a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> 
     let rank = out.shape.len();
     let (m, n, k) = (out.shape[rank - 2], out.shape[rank - 1], a.shape[rank - 1]);
     let batch: usize = out.shape[..rank - 2].iter().product();
-    let wide = out.dtype.size() == 8;
-    let tile = match (m, n) {
-        (0..=4, _) => &FLAT,
-        (_, 0..=4) => &TALL,
-        _ if wide || m.min(n) <= 32 => &SMALL,
-        _ if m.min(n) < 512 || batch * m.div_ceil(128) * n.div_ceil(128) < BUSY => &MEDIUM,
-        _ => &LARGE,
-    };
-    let groups = batch * m.div_ceil(tile.rows) * n.div_ceil(tile.cols);
+    let tile = tile_for(m, n, batch, out.dtype);
+    let groups = tile.groups(m, n, batch);
     let splits = (BUSY / groups).min(k / (DEEP / 2));
     if splits > 1 && k >= DEEP && batch == 1 && beta == 0.0 {
         return split(a, b, out, alpha, splits);
@@ -171,11 +164,59 @@ fn split(a: &View, b: &View, out: &View, alpha: f64, splits: usize) -> Result<()
     reduce(Reduce::Sum, &partial, &[0], &last)
 }
 
+/// The tile for `[m, k] x [k, n]`.
+pub(super) fn tile_for(m: usize, n: usize, batch: usize, dtype: DType) -> &'static Tile {
+    match (m, n) {
+        (0..=4, _) => &FLAT,
+        (_, 0..=4) => &TALL,
+        _ if dtype.size() == 8 || m.min(n) <= 32 => &SMALL,
+        _ if m.min(n) < 512 || batch * m.div_ceil(128) * n.div_ceil(128) < BUSY => &MEDIUM,
+        _ => &LARGE,
+    }
+}
+
+impl Tile {
+    pub(super) fn groups(&self, m: usize, n: usize, batch: usize) -> usize {
+        batch * m.div_ceil(self.rows) * n.div_ceil(self.cols)
+    }
+    /// Launches a product whose operands and their places are in the kernel. Whether neighbouring invocations read
+    /// neighbours along the inner dimension of `a`, and along the columns of `b`, is `a_first` and `b_first`.
+    pub(super) fn launch(
+        &self,
+        kernel: Kernel,
+        [batch, m, n, k]: [usize; 4],
+        a_first: bool,
+        b_first: bool,
+    ) -> Result<()> {
+        let mut kernel = kernel
+            .number("batch", batch)?
+            .number("m", m)?
+            .number("n", n)?
+            .number("k", k)?
+            .number("tiles_m", m.div_ceil(self.rows))?
+            .number("tiles_n", n.div_ceil(self.cols))?;
+        for (name, value) in [
+            ("TM", self.rows),
+            ("TN", self.cols),
+            ("TK", self.depth),
+            ("RM", self.per_row),
+            ("RN", self.per_col),
+            ("lanes", self.rows * self.cols / (self.per_row * self.per_col)),
+        ] {
+            kernel = kernel.constant(name, value);
+        }
+        kernel
+            .text("a_first", if a_first { "true" } else { "false" })
+            .text("b_first", if b_first { "true" } else { "false" })
+            .variant(self.name)
+            .launch_groups(self.groups(m, n, batch))
+    }
+}
+
 fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
     let rank = out.shape.len();
     let (m, n, k) = (out.shape[rank - 2], out.shape[rank - 1], a.shape[rank - 1]);
     let batch: usize = out.shape[..rank - 2].iter().product();
-    let (tiles_m, tiles_n) = (m.div_ceil(tile.rows), n.div_ceil(tile.cols));
     let lead = |v: &[usize]| Dims::from(&v[..rank - 2]);
     let shape = lead(out.shape);
     // Neighbouring invocations read neighbouring elements: along k where that is the unit stride of `a`.
@@ -187,12 +228,9 @@ fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Re
         .walk("a", &shape, &lead(a.strides))
         .walk("b", &shape, &lead(b.strides))
         .walk("out", &shape, &lead(out.strides))
-        .number("batch", batch)?
-        .number("m", m)?
-        .number("n", n)?
-        .number("k", k)?
-        .number("tiles_m", tiles_m)?
-        .number("tiles_n", tiles_n)?;
+        .text("at_a", "(row0 + r) * {{a_row}} + (depth + d) * {{a_col}}")
+        .text("at_b", "(depth + d) * {{b_row}} + (col0 + c) * {{b_col}}")
+        .text("at_out", "r * {{out_row}} + c * {{out_col}}");
     for (name, stride) in [
         ("a_row", a.strides[rank - 2]),
         ("a_col", a.strides[rank - 1]),
@@ -203,25 +241,11 @@ fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Re
     ] {
         kernel = kernel.number(name, stride)?;
     }
-    for (name, value) in [
-        ("TM", tile.rows),
-        ("TN", tile.cols),
-        ("TK", tile.depth),
-        ("RM", tile.per_row),
-        ("RN", tile.per_col),
-        ("lanes", tile.rows * tile.cols / (tile.per_row * tile.per_col)),
-    ] {
-        kernel = kernel.constant(name, value);
-    }
     if alpha != 1.0 {
         kernel = kernel.scalar("alpha", Scalar::Float(alpha)).text("scale", "v = {{alpha}} * v;");
     }
     if beta != 0.0 {
         kernel = kernel.scalar("beta", Scalar::Float(beta)).text("old", "v += {{beta}} * read_out(at);");
     }
-    kernel
-        .text("a_first", if a_first { "true" } else { "false" })
-        .text("b_first", if b_first { "true" } else { "false" })
-        .variant(tile.name)
-        .launch_groups(batch * tiles_m * tiles_n)
+    tile.launch(kernel, [batch, m, n, k], a_first, b_first)
 }

@@ -3,6 +3,8 @@
 //! No file here names wgpu: kernels are built with and without the `gpu` feature, and naga validates every variant
 //! without a device. A family is one file and its templates in `shaders/`; it stands once in each list below.
 
+mod contract;
+mod conv;
 mod element;
 mod grid_sample;
 mod index;
@@ -30,6 +32,7 @@ mod upload;
 mod validate;
 mod view;
 
+pub use self::conv::*;
 pub use self::grid_sample::*;
 pub use self::index::*;
 pub use self::map::*;

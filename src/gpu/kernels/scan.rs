@@ -1,15 +1,18 @@
 //! Cumulative sums, products, maxima, minima and log-sum-exps along a dimension.
 //!
 //! Short or many lines are one invocation's work each. A long line is a workgroup's: each invocation folds a piece,
-//! the pieces' results are scanned, and each invocation walks its piece again from what lies before it.
+//! the pieces' results are scanned, and each invocation walks its piece again from what lies before it. Few and very long
+//! lines are cut into blocks, each scanned by itself, and then combined with the scan of the blocks' results.
 
 use super::element::compute_of;
 use super::kernel::Kernel;
+use super::map::map;
 use super::params::TURNS;
 use super::stage::stage_aliased;
-use super::view::View;
+use super::view::{Input, View, part, resized};
 use crate::error::Result;
 use crate::kinds::Scan;
+use crate::layout::{Dims, contiguous_strides};
 
 const TEMPLATE: &str = include_str!("../../../shaders/scan.wgsl");
 const THREAD: &str = include_str!("../../../shaders/scan_thread.wgsl");
@@ -17,6 +20,9 @@ const WHOLE: &str = include_str!("../../../shaders/scan_group.wgsl");
 const RECURRENCE: &str = include_str!("../../../shaders/recurrence.wgsl");
 const SHORT: usize = 256;
 const MANY: usize = 4096;
+/// The shortest block of a line, and how many blocks a line has at most.
+const BLOCK: usize = 4096;
+const BLOCKS: usize = 1024;
 
 /// Accumulates `input` along `dim` into `out`, of the same shape; `indices` (int64) receives the position of each
 /// running maximum or minimum. Sums and products are computed in the compute type of `out`.
@@ -26,6 +32,13 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
     let lines = input.shape.iter().product::<usize>() / length.max(1);
     if length == 0 || lines == 0 {
         return Ok(());
+    }
+    if let (Some(combine), None) = (combined(kind), indices)
+        && lines < MANY
+        && length >= 2 * BLOCK
+        && out.dtype.size() >= 4
+    {
+        return by_blocks(kind, combine, input, dim, out);
     }
     let (init, combine) = match kind {
         Scan::Sum => ("T(0)", "a + b"),
@@ -67,6 +80,60 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
             kernel.turns(length.div_ceil(256) * 2)?.part("group", "body", WHOLE).launch_groups(lines)
         }
     })
+}
+
+/// The result of a block `x` from the result `y` of all before it, where blocks may be scanned apart.
+fn combined(kind: Scan) -> Option<&'static str> {
+    match kind {
+        Scan::Sum => Some("y + x"),
+        Scan::Prod => Some("y * x"),
+        Scan::LogSumExp => Some("log_add_exp_(y, x)"),
+        Scan::Max | Scan::Min => None,
+    }
+}
+
+fn by_blocks(kind: Scan, combine: &'static str, input: &View, dim: usize, out: &View) -> Result<()> {
+    let length = out.dim(dim).0;
+    let block = BLOCK.max(length.div_ceil(BLOCKS));
+    let (blocks, rest) = (length / block, length % block);
+    // Dimension `dim` as blocks and their elements, from its start on.
+    let split = |v: &View| -> (Dims, Dims) {
+        let (mut shape, mut strides) = (Dims::from(v.shape), Dims::from(v.strides));
+        shape[dim] = blocks;
+        shape.insert(dim + 1, block);
+        strides.insert(dim, strides[dim] * block);
+        (shape, strides)
+    };
+    let ((shape, from), (_, to)) = (split(input), split(out));
+    let whole = View { shape: &shape, strides: &to, ..*out };
+    cumulative(kind, &View { shape: &shape, strides: &from, ..*input }, dim + 1, &whole, None)?;
+    let tail = resized(out.shape, dim, rest);
+    if rest > 0 {
+        let done = blocks * block;
+        cumulative(kind, &part(input, dim, done, &tail), dim, &part(out, dim, done, &tail), None)?;
+    }
+    let (ends_shape, last_strides) = whole.without(dim + 1);
+    let last =
+        View { shape: &ends_shape, strides: &last_strides, offset: out.offset + (block - 1) * out.dim(dim).1, ..*out };
+    let ends_strides = contiguous_strides(&ends_shape);
+    let buffer = out.scratch(ends_shape.iter().product::<usize>() * out.dtype.size())?;
+    let ends = View { buffer: &buffer, shape: &ends_shape, strides: &ends_strides, offset: 0, ..*out };
+    cumulative(kind, &last, dim, &ends, None)?;
+    let mut before = ends_strides.clone();
+    before.insert(dim + 1, 0);
+    let later = resized(&shape, dim, blocks - 1);
+    let of_later = part(&whole, dim, 1, &later);
+    let inputs = [Input::View(of_later), Input::View(View { shape: &later, strides: &before, ..ends })];
+    map(&later, &inputs, &of_later, out.dtype, combine)?;
+    if rest > 0 {
+        let of_tail = part(out, dim, blocks * block, &tail);
+        let mut strides = ends_strides.clone();
+        let offset = (blocks - 1) * strides[dim];
+        strides[dim] = 0;
+        let inputs = [Input::View(of_tail), Input::View(View { shape: &tail, strides: &strides, offset, ..ends })];
+        map(&tail, &inputs, &of_tail, out.dtype, combine)?;
+    }
+    Ok(())
 }
 
 /// `out[k] = b[k] + a[k] * out[k - 1]` along `dim`, or from the end where `reverse`; all of one shape.

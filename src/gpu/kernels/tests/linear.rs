@@ -124,7 +124,16 @@ fn softmax_both_ways() {
 #[test]
 fn scans_of_every_kind() {
     let Some(_shared) = ready("cumulative") else { return };
-    for (shape, dim) in [([3usize, 7], 1), ([7, 3], 0), ([2, 1000], 1), ([1, 5000], 1), ([300, 3], 0), ([2, 257], 1)] {
+    for (shape, dim) in [
+        ([3usize, 7], 1),
+        ([7, 3], 0),
+        ([2, 1000], 1),
+        ([1, 5000], 1),
+        ([300, 3], 0),
+        ([2, 257], 1),
+        ([1, 20001], 1),
+        ([9000, 2], 0),
+    ] {
         let n = shape[0] * shape[1];
         for kind in [Scan::Sum, Scan::Prod, Scan::Max, Scan::Min, Scan::LogSumExp] {
             let mut x = numbers(n, 3);

@@ -1,6 +1,7 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
 mod conformance;
+mod conv;
 mod elementwise;
 mod image;
 mod index;

@@ -1,9 +1,11 @@
-//! Convolutions of floats on the CPU by kernels of their own; the composition is their oracle.
+//! Convolutions of floats by kernels of their own; the composition is their oracle.
 
 use super::{Steps, check, motion};
-use crate::cpu::conv::{Motion, convolution, weight_gradient};
+use crate::cpu::conv::{convolution, weight_gradient};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
+use crate::gpu;
+use crate::layout::window::Motion;
 use crate::layout::{Format, Layout, to_shape};
 use crate::op::*;
 use crate::ops::support::promotion::no_kernel;
@@ -14,7 +16,7 @@ pub static OPS: &[&Op] = &[&CONVOLUTION_KERNEL, &WEIGHT_GRADIENT];
 
 /// Whether a call of `convolution` has a kernel.
 pub(crate) fn fits(c: &Call) -> bool {
-    c.tensor(0).is_ok_and(|x| x.dtype().is_float() && !x.device().is_gpu())
+    c.tensor(0).is_ok_and(|x| x.dtype().is_float())
 }
 
 impl Steps {
@@ -54,13 +56,20 @@ fn run(c: &Call, out: &[Tensor]) -> Result<()> {
     convolution(x.cpu_view()?, w.cpu_view()?, bias, out[0].cpu_view()?, &steps.motion())
 }
 
+fn run_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (x, w) = (c.tensor(0)?, c.tensor(1)?);
+    let steps = Steps::of(c, w.ndim() - 2)?;
+    let bias = c.opt_tensor(2).map(|b| b.gpu_view()).transpose()?;
+    gpu::convolution(&x.gpu_view()?, &w.gpu_view()?, bias.as_ref(), &out[0].gpu_view()?, &steps.motion())
+}
+
 pub static CONVOLUTION_KERNEL: Op = Op {
     sig: sig(
         "_convolution(Tensor input, Tensor weight, Tensor? bias, int[1] stride, int[1] padding, int[1] dilation, bool transposed, int[1] output_padding, int groups) -> Tensor",
     ),
-    doc: "`convolution` of floats as one kernel of the CPU.",
+    doc: "`convolution` of floats as one kernel.",
     forms: HIDDEN,
-    body: kernel(infer, run, None),
+    body: kernel(infer, run, Some(run_gpu)),
     vjp: Vjp::None("a kernel of `convolution`, which has the gradient"),
     samples: &[
         "f32[2,2,5], f32[3,2,3], f32[3], (2,), (1,), (1,), False, (0,), 1",
@@ -109,13 +118,19 @@ fn run_weights(c: &Call, out: &[Tensor]) -> Result<()> {
     weight_gradient(grad.cpu_view()?, x.cpu_view()?, out[0].cpu_view()?, &steps.motion())
 }
 
+fn run_weights_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (grad, x) = (c.tensor(0)?, c.tensor(1)?);
+    let steps = Steps::of(c, x.ndim() - 2)?;
+    gpu::convolution_weight_gradient(&grad.gpu_view()?, &x.gpu_view()?, &out[0].gpu_view()?, &steps.motion())
+}
+
 pub static WEIGHT_GRADIENT: Op = Op {
     sig: sig(
         "_convolution_weight_gradient(Tensor grad, Tensor input, int[] size, int[1] stride, int[1] padding, int[1] dilation, bool transposed, int[1] output_padding, int groups) -> Tensor",
     ),
-    doc: "The gradient of `convolution` by a weight of this size, as one kernel of the CPU.",
+    doc: "The gradient of `convolution` by a weight of this size, as one kernel.",
     forms: HIDDEN,
-    body: kernel(infer_weights, run_weights, None),
+    body: kernel(infer_weights, run_weights, Some(run_weights_gpu)),
     vjp: Vjp::None("a kernel of the gradient of `convolution`, whose formula has one"),
     samples: &["f32[2,3,3], f32[2,2,5], (3, 2, 3), (2,), (1,), (1,), False, (0,), 1"],
     errors: &[
@@ -138,5 +153,5 @@ pub static WEIGHT_GRADIENT: Op = Op {
 /// Whether the gradient of the weight has a kernel: where it is not recorded itself.
 pub(crate) fn weights_fit(x: &Tensor) -> bool {
     let dtype: DType = x.dtype();
-    dtype.is_float() && !x.device().is_gpu() && !crate::autograd::forward::differentiating()
+    dtype.is_float() && !crate::autograd::forward::differentiating()
 }

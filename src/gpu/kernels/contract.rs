@@ -1,0 +1,229 @@
+//! Products over several dimensions at once, where they lie: a convolution is the product of its weights and the
+//! overlapping windows of its input, which are never copied to a matrix.
+
+use super::element::{compute_of, dtype_of};
+use super::kernel::Kernel;
+use super::map::{copy, map};
+use super::matmul::{BUSY, DEEP, DEEPEST, TEMPLATE, tile_for};
+use super::reduce::reduce;
+use super::view::{Input, View, fits, halves, part, resized};
+use crate::error::{Error, Result};
+use crate::gpu::driver::too_large;
+use crate::kinds::Reduce;
+use crate::layout::{Dims, contiguous_strides};
+
+/// `out[batch.., rows.., cols..] = addend[batch.., rows..] + sum over inner of a[batch.., rows.., inner..] *
+/// b[batch.., inner.., cols..]`, all of one dtype; half types are summed in float32.
+#[derive(Clone, Copy)]
+pub(super) struct Contraction<'a> {
+    pub a: View<'a>,
+    pub b: View<'a>,
+    pub out: View<'a>,
+    pub addend: Option<View<'a>>,
+    /// How many dimensions are batch, rows and inner ones.
+    pub batch: usize,
+    pub rows: usize,
+    pub inner: usize,
+    /// So many of the last inner dimensions of `b` run from their ends to their starts.
+    pub turned: usize,
+}
+
+const TABLES: &str = "var<workgroup> rows_a: array<u32, TM>;
+var<workgroup> cols_b: array<u32, TN>;
+var<workgroup> inner_a: array<u32, TK>;
+var<workgroup> inner_b: array<u32, TK>;";
+const FIRST_TABLES: &str = "for (var i = lane; i < TM; i += LANES) {
+        rows_a[i] = walk_a_row(row0 + i);
+    }
+    for (var i = lane; i < TN; i += LANES) {
+        cols_b[i] = walk_b_col(col0 + i);
+    }
+    for (var i = lane; i < TK; i += LANES) {
+        inner_a[i] = walk_a_inner(i);
+        inner_b[i] = walk_b_inner(i);
+    }
+    workgroupBarrier();";
+const NEXT_TABLES: &str = "for (var i = lane; i < TK; i += LANES) {
+            inner_a[i] = walk_a_inner(depth + TK + i);
+            inner_b[i] = walk_b_inner(depth + TK + i);
+        }";
+
+impl<'a> Contraction<'a> {
+    /// Where the columns of `out`, and those of `b`, begin.
+    fn cols(&self) -> [usize; 2] {
+        [self.batch + self.rows, self.batch + self.inner]
+    }
+    /// Elements of the batch, rows, columns, inner elements.
+    fn sizes(&self) -> [usize; 4] {
+        let product = |sizes: &[usize]| sizes.iter().product();
+        let (out, rows) = (self.out.shape, self.batch + self.rows);
+        [
+            product(&out[..self.batch]),
+            product(&out[self.batch..rows]),
+            product(&out[rows..]),
+            product(&self.a.shape[rows..]),
+        ]
+    }
+
+    pub fn run(&self) -> Result<()> {
+        self.out.require_own()?;
+        let (rows, [cols, of_b]) = (self.batch + self.rows, self.cols());
+        let agree = self.a.shape[rows..] == self.b.shape[self.batch..of_b]
+            && self.a.shape[..rows] == self.out.shape[..rows]
+            && self.b.shape[of_b..] == self.out.shape[cols..]
+            && self.b.shape[..self.batch] == self.out.shape[..self.batch]
+            && self.addend.is_none_or(|c| c.shape == &self.out.shape[..rows]);
+        if !agree {
+            return Err(Error::internal("contract: operands do not fit"));
+        }
+        let [batch, m, n, k] = self.sizes();
+        if batch * m * n == 0 {
+            return Ok(());
+        }
+        if k == 0 {
+            return self.finish(None);
+        }
+        if !fits(&[&self.a, &self.b, &self.out]) {
+            return self.by_halves();
+        }
+        let tile = tile_for(m, n, batch, self.out.dtype);
+        let groups = tile.groups(m, n, batch);
+        let wanted = k.div_ceil(DEEPEST).max(if k >= DEEP { (BUSY / groups).min(k / (DEEP / 2)) } else { 1 });
+        let straight = self.a.shape[rows..rows + self.inner - self.turned].iter();
+        let outer = straight.enumerate().find(|(_, n)| **n > 1);
+        match outer.filter(|_| wanted > 1) {
+            Some((d, &size)) => {
+                // The smallest divisor that gives enough pieces.
+                let pieces = (wanted.min(size)..=size).find(|s| size % s == 0).unwrap_or(size);
+                self.by_pieces(d, pieces)
+            }
+            None => self.launch(),
+        }
+    }
+
+    /// The columns, or the batch, in two halves, where one binding does not reach an operand.
+    fn by_halves(&self) -> Result<()> {
+        let [cols, of_b] = self.cols();
+        let free = (0..self.batch).chain(cols..self.out.shape.len());
+        let d = free.max_by_key(|&d| self.out.shape[d]).filter(|&d| self.out.shape[d] > 1).ok_or_else(too_large)?;
+        for (start, n) in halves(self.out.shape[d]) {
+            let in_batch = d < self.batch;
+            let db = if in_batch { d } else { d - cols + of_b };
+            let (sb, so) = (resized(self.b.shape, db, n), resized(self.out.shape, d, n));
+            let sa = if in_batch { resized(self.a.shape, d, n) } else { Dims::from(self.a.shape) };
+            let a = if in_batch { part(&self.a, d, start, &sa) } else { self.a };
+            let sc = self.addend.map(|c| if in_batch { resized(c.shape, d, n) } else { Dims::from(c.shape) });
+            let addend = match (&self.addend, &sc) {
+                (Some(c), Some(sc)) if in_batch => Some(part(c, d, start, sc)),
+                (c, _) => *c,
+            };
+            let (b, out) = (part(&self.b, db, start, &sb), part(&self.out, d, start, &so));
+            Contraction { a, b, out, addend, ..*self }.run()?;
+        }
+        Ok(())
+    }
+
+    /// Sums of pieces of the inner dimension `d`, as a batch more, and then the sum of those.
+    fn by_pieces(&self, d: usize, pieces: usize) -> Result<()> {
+        let rows = self.batch + self.rows;
+        let split = |v: &View, at: usize| -> (Dims, Dims) {
+            let (mut shape, mut strides) = (Dims::from(v.shape), Dims::from(v.strides));
+            shape[at] /= pieces;
+            strides.insert(0, strides[at] * shape[at]);
+            shape.insert(0, pieces);
+            (shape, strides)
+        };
+        let ((sa, ta), (sb, tb)) = (split(&self.a, rows + d), split(&self.b, self.batch + d));
+        let dtype = dtype_of(compute_of(self.out.dtype)?);
+        let shape: Dims = [pieces].into_iter().chain(self.out.shape.iter().copied()).collect();
+        let strides = contiguous_strides(&shape);
+        let buffer = self.out.scratch(shape.iter().product::<usize>() * dtype.size())?;
+        let sums = View { buffer: &buffer, dtype, shape: &shape, strides: &strides, offset: 0 };
+        let a = View { shape: &sa, strides: &ta, ..self.a };
+        let b = View { shape: &sb, strides: &tb, ..self.b };
+        Contraction { a, b, out: sums, addend: None, batch: self.batch + 1, ..*self }.run()?;
+        self.finish(Some(&sums))
+    }
+
+    /// The sum of `sums` along its first dimension, and the addend.
+    fn finish(&self, sums: Option<&View>) -> Result<()> {
+        let Some(sums) = sums else {
+            return match self.addend {
+                Some(c) => copy(&Input::View(self.spread(&c, &mut Dims::new())), &self.out),
+                None => copy(&Input::Scalar(0i64.into()), &self.out),
+            };
+        };
+        let one: Dims = [1].into_iter().chain(self.out.shape.iter().copied()).collect();
+        if self.addend.is_none() && self.out.dtype == sums.dtype {
+            let strides: Dims = [0].into_iter().chain(self.out.strides.iter().copied()).collect();
+            return reduce(Reduce::Sum, sums, &[0], &View { shape: &one, strides: &strides, ..self.out });
+        }
+        let strides = contiguous_strides(&one);
+        let buffer = self.out.scratch(self.out.numel() * sums.dtype.size())?;
+        let sum = View { buffer: &buffer, dtype: sums.dtype, shape: &one, strides: &strides, offset: 0 };
+        reduce(Reduce::Sum, sums, &[0], &sum)?;
+        let sum = Input::View(View { shape: &one[1..], strides: &strides[1..], ..sum });
+        match self.addend {
+            Some(c) => {
+                let mut strides = Dims::new();
+                let addend = Input::View(self.spread(&c, &mut strides));
+                map(self.out.shape, &[sum, addend], &self.out, sums.dtype, "x + y")
+            }
+            None => copy(&sum, &self.out),
+        }
+    }
+
+    /// The addend of every element of `out`; `strides` is memory for its strides.
+    fn spread<'b>(&self, addend: &View<'b>, strides: &'b mut Dims) -> View<'b>
+    where
+        'a: 'b,
+    {
+        *strides = Dims::from(addend.strides);
+        strides.resize(self.out.shape.len(), 0);
+        View { shape: self.out.shape, strides, ..*addend }
+    }
+
+    fn launch(&self) -> Result<()> {
+        let (rows, [cols, of_b]) = (self.batch + self.rows, self.cols());
+        let (a, b, out) = (&self.a, &self.b, &self.out);
+        // Indices are numbers of 32 bits, so that adding 2^32 - n goes n back.
+        let mut back = Dims::from(&b.strides[self.batch..of_b]);
+        let mut last = 0;
+        for d in self.inner - self.turned..self.inner {
+            last += (b.shape[self.batch + d] - 1) * back[d];
+            back[d] = ((1 << 32) - back[d] % (1 << 32)) % (1 << 32);
+        }
+        let lead = &out.shape[..self.batch];
+        let stride = |strides: &[usize]| strides.last().copied().unwrap_or(0);
+        let a_first = stride(a.strides) <= stride(&a.strides[..rows]);
+        let b_first = stride(b.strides) <= stride(&b.strides[..of_b]);
+        let mut kernel = Kernel::new("contract", TEMPLATE, compute_of(out.dtype)?)
+            .read("a", *a)
+            .read("b", *b)
+            .write("out", *out)
+            .walk("a", lead, &a.strides[..self.batch])
+            .walk("b", lead, &b.strides[..self.batch])
+            .walk("out", lead, &out.strides[..self.batch])
+            .walk("a_row", &a.shape[self.batch..rows], &a.strides[self.batch..rows])
+            .walk("a_inner", &a.shape[rows..], &a.strides[rows..])
+            .walk("b_inner", &b.shape[self.batch..of_b], &back)
+            .walk("b_col", &b.shape[of_b..], &b.strides[of_b..])
+            .walk("out_row", &out.shape[self.batch..cols], &out.strides[self.batch..cols])
+            .walk("out_col", &out.shape[cols..], &out.strides[cols..])
+            .number("b_last", last)?
+            .text("tables", TABLES)
+            .text("first_tables", FIRST_TABLES)
+            .text("next_tables", NEXT_TABLES)
+            .text("at_a", "rows_a[r] + inner_a[d]")
+            .text("at_b", "{{b_last}} + cols_b[c] + inner_b[d]")
+            .text("at_out", "walk_out_row(r) + walk_out_col(c)");
+        if let Some(c) = self.addend {
+            kernel = kernel
+                .read("c", c)
+                .walk("c", c.shape, c.strides)
+                .text("scale", "v += read_c({{c}} + walk_c(batch * {{m}} + r));");
+        }
+        let [batch, m, n, k] = self.sizes();
+        tile_for(m, n, batch, out.dtype).launch(kernel, [batch, m, n, k], a_first, b_first)
+    }
+}
