@@ -478,13 +478,13 @@ impl Guards {
             handles.insert(o.tensor.id(), i);
         }
         let mut guards = Guards { arguments, modes, looks, aliases: Vec::new(), memories, handles, outside, reach };
-        guards.aliases = guards.pattern(inputs);
+        guards.aliases = guards.pattern(inputs).collect();
         Ok(guards)
     }
     /// Numbers of tensors from outside count from the number of arguments on.
-    fn pattern(&self, inputs: &[Tensor]) -> Vec<(usize, usize)> {
+    fn pattern<'a>(&'a self, inputs: &'a [Tensor]) -> impl Iterator<Item = (usize, usize)> + 'a {
         let n = inputs.len();
-        let one = |(i, t): (usize, &Tensor)| {
+        let one = move |(i, t): (usize, &Tensor)| {
             let (id, memory) = (t.id(), t.storage().id());
             let same = inputs[..i].iter().position(|o| o.id() == id);
             let same = same.or_else(|| self.handles.get(&id).map(|o| n + o));
@@ -492,7 +492,7 @@ impl Guards {
             let near = near.or_else(|| self.memories.get(&memory).map(|o| n + o));
             (same.unwrap_or(NONE), near.unwrap_or(NONE))
         };
-        inputs.iter().enumerate().map(one).collect()
+        inputs.iter().enumerate().map(one)
     }
     /// Whether the plan may run; `inputs` then holds the tensors of the arguments.
     pub fn hold(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>, inputs: &mut Vec<Tensor>) -> PyResult<bool> {
@@ -515,7 +515,7 @@ impl Guards {
         if let Some(i) = inputs.iter().zip(&self.looks).position(|(t, look)| !look.is(t)) {
             return Ok(Some(Missed::Input(i)));
         }
-        if self.pattern(inputs) != self.aliases {
+        if !self.pattern(inputs).eq(self.aliases.iter().copied()) {
             return Ok(Some(Missed::Aliases));
         }
         for o in &self.outside {
