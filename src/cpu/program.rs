@@ -49,7 +49,6 @@ enum Code {
 struct Instruction {
     code: Code,
     inputs: [u8; MAX_INPUTS],
-    count: u8,
     out: u8,
 }
 
@@ -289,10 +288,8 @@ impl Machine {
                 let at = |slot: u8| *table.get_unchecked(slot as usize);
                 match i.code {
                     Code::Loop(f) => {
-                        let mut inputs = [std::ptr::null::<u8>(); MAX_INPUTS];
-                        for k in 0..(i.count as usize).min(MAX_INPUTS) {
-                            inputs[k] = at(i.inputs[k]);
-                        }
+                        // All of them, read or not: a loop over so few would cost more.
+                        let inputs = i.inputs.map(|slot| at(slot).cast_const());
                         f(inputs.as_ptr(), at(i.out), n);
                     }
                     Code::Convert(f) => f(at(i.inputs[0]), at(i.out), n),
@@ -420,7 +417,7 @@ impl Assembler<'_> {
             for (to, &s) in list.iter_mut().zip(inputs) {
                 *to = at(s)?;
             }
-            code.push(Instruction { code: *kind, inputs: list, count: inputs.len() as u8, out: at(*out)? });
+            code.push(Instruction { code: *kind, inputs: list, out: at(*out)? });
             free.extend(over.iter().filter_map(|&s| place[s]));
             if last[*out] == i && place[*out].is_some_and(|p| p >= fixed) {
                 free.extend(place[*out]);
