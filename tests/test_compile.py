@@ -544,25 +544,3 @@ def test_a_live_graph_is_that_of_the_call(torch):
     for _ in range(5):
         model(x).sum().backward()
     assert torch.equal(grad, model[0].weight.grad)
-
-
-def test_another_handle_on_a_view_that_begins_elsewhere(torch):
-    """`.data` of an argument follows the argument, which may be another row of its memory in each call."""
-
-    def one(x):
-        x.data.mul_(2)
-        return x.data + 1
-
-    def two(x, y):
-        x.data.mul_(2)
-        return y.data + x.data[1:]
-
-    for f, count in ((one, 1), (two, 2)):
-        plain, ours = torch.arange(40.0).reshape(8, 5), torch.arange(40.0).reshape(8, 5)
-        fast = torch.compile(f)
-        for i in (0, 0, 0, 0, 1, 5, 2):
-            rows = lambda base, i=i, count=count: (base[i], base[7 - i // 2, 1:])[:count]  # noqa: E731
-            assert torch.equal(fast(*rows(ours)), f(*rows(plain)))
-            assert torch.equal(ours, plain)
-        if count == 1:
-            assert fast._compiled_state.road == "replay"

@@ -9,7 +9,6 @@ use crate::autograd::{self, GradGuard};
 use crate::dispatch::{call_inplace, call_into, call_out};
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Outputs, Value};
 use crate::rt::thread_state::own;
@@ -79,10 +78,6 @@ impl Plan {
     }
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
-    }
-    /// Whether a step makes another handle on memory, by its distance from a tensor that is known.
-    pub fn has_aliases(&self) -> bool {
-        self.steps.iter().any(|s| matches!(s, Step::Alias { .. }))
     }
     pub fn variant(&self) -> Variant {
         self.variant
@@ -215,9 +210,7 @@ impl Plan {
                 let whole = now[*of].as_ref().ok_or_else(missing)?;
                 let storage = whole.storage();
                 let storage = if *counted { storage.clone() } else { storage.unversioned() };
-                let offset = whole.layout().offset.wrapping_add(layout.offset);
-                let layout = Layout { offset, ..layout.clone() };
-                let alias = Tensor::from_meta(Meta { storage, layout, dtype: *dtype });
+                let alias = Tensor::from_meta(Meta { storage, layout: layout.clone(), dtype: *dtype });
                 alias.set_flag(INFERENCE, whole.flag(INFERENCE));
                 now[*result] = Some(alias);
             }

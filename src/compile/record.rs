@@ -10,7 +10,6 @@ use super::step::{Arg, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
 use crate::autograd::{Node, history};
 use crate::error::Error;
-use crate::layout::Layout;
 use crate::observe::Raw;
 use crate::op::tracer::{Change, Form, Traced, Tracer};
 use crate::op::{Body, Op, Value};
@@ -258,9 +257,7 @@ impl State {
         if t.flag(LEAF_GRAD) {
             return Err("it makes a tensor that requires grad".into());
         }
-        // Counted from where the known tensor begins, which may be elsewhere in another call.
-        let offset = t.layout().offset.wrapping_sub(self.looks[of].layout.offset);
-        let (layout, dtype) = (Layout { offset, ..t.layout().clone() }, t.dtype());
+        let (layout, dtype) = (t.layout().clone(), t.dtype());
         let n = self.add(t, Source::Made);
         self.steps.push(Step::Alias { of, layout, dtype, counted, result: n });
         Ok(n)

@@ -43,8 +43,7 @@ pub enum Step {
         /// Part of an optimizer's step.
         in_step: bool,
     },
-    /// Another handle on the memory of a tensor, without history; `counted` if it shares the version counter. The offset of
-    /// the layout counts from that of the tensor, and wraps.
+    /// Another handle on the memory of a tensor, without history; `counted` if it shares the version counter.
     Alias {
         of: usize,
         layout: Layout,
@@ -164,7 +163,7 @@ impl Step {
             Step::Alias { of, layout, dtype, counted, result } => {
                 let (shape, strides) = (layout.shape.as_slice(), layout.strides.as_slice());
                 let form = if *counted { "detach" } else { "data" };
-                format!("%{result} = %{of}.{form} as {dtype} {shape:?} {strides:?} + {}", layout.offset as isize)
+                format!("%{result} = %{of}.{form} as {dtype} {shape:?} {strides:?} + {}", layout.offset)
             }
             Step::SetGrad { leaf, grad } => match grad {
                 Some(n) => format!("%{leaf}.grad = %{n}"),

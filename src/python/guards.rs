@@ -444,8 +444,6 @@ pub struct Guards {
     looks: Vec<Look>,
     /// For each argument, which earlier tensor is the same, and which has the same memory.
     aliases: Vec<(usize, usize)>,
-    /// Where each tensor begins, arguments first, if the plan goes by the distance between tensors on one memory.
-    offsets: Vec<usize>,
     /// From a memory to the first tensor from outside that has it.
     memories: HashMap<usize, usize>,
     handles: HashMap<usize, usize>,
@@ -479,12 +477,8 @@ impl Guards {
             memories.entry(o.memory).or_insert(i);
             handles.insert(o.tensor.id(), i);
         }
-        let mut guards = Guards { arguments, modes, looks, aliases: Vec::new(), offsets: Vec::new(), memories, handles, outside, reach };
+        let mut guards = Guards { arguments, modes, looks, aliases: Vec::new(), memories, handles, outside, reach };
         guards.aliases = guards.pattern(inputs).collect();
-        let shared = guards.aliases.iter().any(|a| a.1 != NONE) || guards.memories.len() < guards.outside.len();
-        if shared && plan.has_aliases() {
-            guards.offsets = guards.begins(inputs).collect();
-        }
         Ok(guards)
     }
     /// Numbers of tensors from outside count from the number of arguments on.
@@ -499,9 +493,6 @@ impl Guards {
             (same.unwrap_or(NONE), near.unwrap_or(NONE))
         };
         inputs.iter().enumerate().map(one)
-    }
-    fn begins<'a>(&'a self, inputs: &'a [Tensor]) -> impl Iterator<Item = usize> + 'a {
-        inputs.iter().chain(self.outside.iter().map(|o| &o.tensor)).map(|t| t.layout().offset)
     }
     /// Whether the plan may run; `inputs` then holds the tensors of the arguments.
     pub fn hold(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>, inputs: &mut Vec<Tensor>) -> PyResult<bool> {
@@ -525,9 +516,6 @@ impl Guards {
             return Ok(Some(Missed::Input(i)));
         }
         if !self.pattern(inputs).eq(self.aliases.iter().copied()) {
-            return Ok(Some(Missed::Aliases));
-        }
-        if !self.offsets.is_empty() && !self.begins(inputs).eq(self.offsets.iter().copied()) {
             return Ok(Some(Missed::Aliases));
         }
         for o in &self.outside {
