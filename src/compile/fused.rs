@@ -239,8 +239,12 @@ impl Fused {
         let tensors = || self.operands.iter().map(tensor);
         let ran = match &self.machine {
             Runner::Cpu(machine) => {
-                let views: Option<SmallVec<[View; 8]>> = tensors().map(|t| t?.cpu_view().ok()).collect();
-                views.is_some_and(|views| machine.run(&views))
+                let mut views: SmallVec<[View; 8]> = SmallVec::new();
+                for t in tensors() {
+                    let Some(Ok(view)) = t.map(Tensor::cpu_view) else { return false };
+                    views.push(view);
+                }
+                machine.run(&views)
             }
             Runner::Gpu(program) => {
                 let views: Option<SmallVec<[gpu::View; 8]>> = tensors().map(|t| t?.gpu_view().ok()).collect();

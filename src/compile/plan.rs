@@ -17,6 +17,9 @@ use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
 use std::fmt::Write;
 
+/// The results of a run.
+pub type Tensors = SmallVec<[Tensor; 4]>;
+
 /// Why a run has failed.
 pub enum Failure {
     /// Nothing that others see has happened: the function can be called instead.
@@ -125,14 +128,14 @@ impl Plan {
 
     /// Runs the steps; returns what then stands for the results. `slots` are the numbers that replace those recorded, in the order
     /// of their steps.
-    pub fn run(&self, inputs: &[Tensor], slots: &[(Slot, f64)]) -> std::result::Result<Vec<Tensor>, Failure> {
+    pub fn run(&self, inputs: &[Tensor], slots: &[(Slot, f64)]) -> std::result::Result<Tensors, Failure> {
         let mut effect = false;
         let run = self.run_steps(inputs, slots, &mut effect);
         run.map_err(|e| if effect { Failure::After(e) } else { Failure::Before(e) })
     }
 
-    fn run_steps(&self, inputs: &[Tensor], slots: &[(Slot, f64)], effect: &mut bool) -> Result<Vec<Tensor>> {
-        let mut now: Vec<Option<Tensor>> = Vec::with_capacity(self.sources.len());
+    fn run_steps(&self, inputs: &[Tensor], slots: &[(Slot, f64)], effect: &mut bool) -> Result<Tensors> {
+        let mut now: SmallVec<[Option<Tensor>; 24]> = SmallVec::with_capacity(self.sources.len());
         for source in &self.sources {
             now.push(match source {
                 Source::Input(i) => Some(inputs.get(*i).ok_or_else(missing)?.clone()),
@@ -162,7 +165,7 @@ impl Plan {
                 now[n] = None;
             }
         }
-        let mut results = Vec::with_capacity(self.results.len());
+        let mut results = Tensors::new();
         for (&n, graph) in self.results.iter().zip(&self.graphs) {
             let t = now[n].clone().ok_or_else(missing)?;
             if let Some(edge) = graph {

@@ -5,7 +5,7 @@
 //! run, so the bits are the same. Each works on a chunk of elements; slots say where: in an operand's own memory where the
 //! chunk is contiguous there, in a register (a buffer of one chunk), or in a block of one repeated number.
 
-use super::contiguous::{MAX_INPUTS, Shared};
+use super::contiguous::MAX_INPUTS;
 use super::convert::{ConvertFn, converter};
 use super::loops::{BLOCK, LoopFn, Loops};
 use super::map::{number, out_dtypes};
@@ -38,7 +38,7 @@ pub struct Applied {
 const L1: usize = 24 << 10;
 /// Elements of a chunk, which is whole blocks of the loops: they decide block by block how they compute.
 const MOST: usize = 2048;
-const SLOTS: usize = 96;
+const SLOTS: usize = 64;
 
 #[derive(Clone, Copy)]
 enum Code {
@@ -49,7 +49,6 @@ enum Code {
 struct Instruction {
     code: Code,
     inputs: [u8; MAX_INPUTS],
-    count: u8,
     out: u8,
 }
 
@@ -252,16 +251,13 @@ impl Machine {
         if self.elements == 0 {
             return true;
         }
-        let mut base = [std::ptr::null_mut(); SLOTS];
-        base.iter_mut().zip(operands).for_each(|(b, v)| *b = v.ptr);
-        let base = Shared(&base);
         let (chunks, len) = match self.flat {
             true => (self.elements.div_ceil(self.chunk), self.chunk),
             false => (self.space.tiles, self.space.len),
         };
         par_for(chunks, (self.grain / len).max(1), |r| {
             // SAFETY: the operands are views of the layouts that the machine was made for; tasks write disjoint elements.
-            unsafe { if self.flat { self.flat(base.get(), r) } else { self.tiled(base.get(), r) } }
+            unsafe { if self.flat { self.flat(operands, r) } else { self.tiled(operands, r) } }
         });
         true
     }
@@ -292,10 +288,8 @@ impl Machine {
                 let at = |slot: u8| *table.get_unchecked(slot as usize);
                 match i.code {
                     Code::Loop(f) => {
-                        let mut inputs = [std::ptr::null::<u8>(); MAX_INPUTS];
-                        for k in 0..(i.count as usize).min(MAX_INPUTS) {
-                            inputs[k] = at(i.inputs[k]);
-                        }
+                        // All of them, read or not: a loop over so few would cost more.
+                        let inputs = i.inputs.map(|slot| at(slot).cast_const());
                         f(inputs.as_ptr(), at(i.out), n);
                     }
                     Code::Convert(f) => f(at(i.inputs[0]), at(i.out), n),
@@ -303,8 +297,8 @@ impl Machine {
             }
         }
     }
-    /// SAFETY: `base` are the operands of `run`, and no other task has these chunks.
-    unsafe fn flat(&self, base: &[*mut u8; SLOTS], chunks: std::ops::Range<usize>) {
+    /// SAFETY: `operands` are those of `run`, and no other task has these chunks.
+    unsafe fn flat(&self, operands: &[View], chunks: std::ops::Range<usize>) {
         let mut scratch = Scratch::take();
         let mut table = self.table(&mut scratch);
         let end = (chunks.end * self.chunk).min(self.elements);
@@ -312,19 +306,19 @@ impl Machine {
         for (k, p) in self.places.iter().enumerate().filter(|(_, p)| p.constant) {
             let to = self.buffer(&mut scratch, k);
             // SAFETY: the space is not empty, so there is an element; a buffer holds a chunk.
-            unsafe { splat(p.size, base[k], to, self.chunk.min(end - start)) };
+            unsafe { splat(p.size, operands[k].ptr, to, self.chunk.min(end - start)) };
             table[k] = to;
         }
         for start in (start..end).step_by(self.chunk) {
             for (k, p) in self.places.iter().enumerate().filter(|(_, p)| !p.constant) {
-                table[k] = base[k].wrapping_add(start * p.size);
+                table[k] = operands[k].ptr.wrapping_add(start * p.size);
             }
             // SAFETY: the elements from `start` on are contiguous in each operand, and there are so many.
             unsafe { self.execute(&table, self.chunk.min(end - start)) };
         }
     }
     /// SAFETY: as `flat`, of tiles.
-    unsafe fn tiled(&self, base: &[*mut u8; SLOTS], tiles: std::ops::Range<usize>) {
+    unsafe fn tiled(&self, operands: &[View], tiles: std::ops::Range<usize>) {
         let mut scratch = Scratch::take();
         let mut table = self.table(&mut scratch);
         let mut held = [usize::MAX; SLOTS];
@@ -332,7 +326,7 @@ impl Machine {
         for _ in tiles {
             for (k, p) in self.places.iter().enumerate() {
                 let ((dims, whole), offset) = (tile.block(k + 1), tile.offset(k + 1));
-                let at = base[k].wrapping_add(offset * p.size);
+                let at = operands[k].ptr.wrapping_add(offset * p.size);
                 if whole {
                     table[k] = at;
                     continue;
@@ -350,7 +344,7 @@ impl Machine {
             for (k, p) in self.places.iter().enumerate().filter(|(_, p)| p.stored) {
                 let (dims, whole) = tile.block(k + 1);
                 if !whole {
-                    let at = base[k].wrapping_add(tile.offset(k + 1) * p.size);
+                    let at = operands[k].ptr.wrapping_add(tile.offset(k + 1) * p.size);
                     // SAFETY: as above; no other task writes these elements.
                     unsafe { scatter(p.size, table[k], at, dims) };
                 }
@@ -423,7 +417,7 @@ impl Assembler<'_> {
             for (to, &s) in list.iter_mut().zip(inputs) {
                 *to = at(s)?;
             }
-            code.push(Instruction { code: *kind, inputs: list, count: inputs.len() as u8, out: at(*out)? });
+            code.push(Instruction { code: *kind, inputs: list, out: at(*out)? });
             free.extend(over.iter().filter_map(|&s| place[s]));
             if last[*out] == i && place[*out].is_some_and(|p| p >= fixed) {
                 free.extend(place[*out]);

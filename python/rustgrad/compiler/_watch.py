@@ -34,13 +34,38 @@ class Unsupported(RuntimeError):
 
 
 class _Thread(threading.local):
+    # How many settings of threads may keep a plan from running: where it is zero, a call need not look its own up.
+    special = 0
+    lock = threading.Lock()
+
     def __init__(self) -> None:
         self.depth = 0  # compiled functions that this thread is in
         self.recording = False
-        self.disabled = 0
-        self.stance = "default"
+        self._disabled = 0
+        self._stance = "default"
+
+    @property
+    def disabled(self) -> int:
+        return self._disabled
+
+    @disabled.setter
+    def disabled(self, count: int) -> None:
+        with _Thread.lock:
+            _Thread.special += (count != 0) - (self._disabled != 0)
+        self._disabled = count
+
+    @property
+    def stance(self) -> str:
+        return self._stance
+
+    @stance.setter
+    def stance(self, stance: str) -> None:
+        with _Thread.lock:
+            _Thread.special += (stance != "default") - (self._stance != "default")
+        self._stance = stance
 
 
+settings = _Thread  # the class alone, which all threads share
 here = _Thread()
 
 

@@ -133,9 +133,10 @@ impl Program {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let _modes = Modes::new(self.device);
-        self.plan.run(inputs, &[]).map_err(|f| match f {
+        let run = self.plan.run(inputs, &[]).map_err(|f| match f {
             Failure::Before(e) | Failure::After(e) => e,
-        })
+        });
+        run.map(|results| results.into_vec())
     }
     fn check(&self, inputs: &[Tensor]) -> Result<()> {
         if inputs.len() != self.inputs.len() {
