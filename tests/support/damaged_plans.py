@@ -15,14 +15,16 @@ from support.target import torch
 
 safetensors = torch.utils.safetensors
 
-ROOM = 6 << 30
+ROOM = 3 << 29
 
 
 def saved(folder: Path) -> list[bytes]:
     """Plans of several kinds: inference, training, views and writes, generators."""
     nn, compiler = torch.nn, torch.compiler
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3))
+    model = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3)
+    )
     weight = nn.Parameter(torch.randn(3, 2))
     optimizer = torch.optim.Adam([weight], lr=0.1)
     base = torch.arange(12.0)
@@ -38,7 +40,11 @@ def saved(folder: Path) -> list[bytes]:
         base.mul_(0.5)
         x.add_(1)
         rows = torch.split(x, 1)
-        return {"a": base[2:6].reshape(2, 2) + rows[0].sum(), "b": [y.data, torch.cat([x, y]).to(torch.float64)], "c": x}
+        return {
+            "a": base[2:6].reshape(2, 2) + rows[0].sum(),
+            "b": [y.data, torch.cat([x, y]).to(torch.float64)],
+            "c": x,
+        }
 
     calls = [
         (model, (torch.randn(2, 1, 4, 4),)),
