@@ -4,6 +4,7 @@ import functools
 import os
 import threading
 import time
+import types
 import warnings
 
 import pytest
@@ -359,3 +360,41 @@ def test_a_forked_process_goes_on_with_the_plans(torch):
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
     assert bits(torch, f(x)) == expected
+
+
+def test_a_clock_is_read_in_each_call(torch):
+    """Classes made by C code may do anything when they are called: `datetime.now()` was read once."""
+    import datetime
+
+    now = datetime.datetime
+    for f in (lambda x: x * now.now().microsecond, lambda x: x * datetime.date.today().year):
+        g = torch.compile(f)
+        with pytest.warns(UserWarning, match="which is not written in Python"):
+            for _ in range(5):
+                g(torch.ones(1))
+        assert g._compiled_state.road == "eager"
+
+
+def test_modules_of_the_user_are_read_and_guarded(torch, monkeypatch):
+    other = types.ModuleType("other")
+    exec("scale = 2.0\ntable = {'k': [1.0]}\ndef f(x):\n    return x * scale + table['k'][0]", vars(other))
+
+    def make():
+        vars(other).update(scale=2.0, table={"k": [1.0]})
+
+        def arguments(i):
+            if i == 5:
+                other.scale = 3.0
+            if i == 9:
+                other.table["k"][0] = 5.0
+            return (torch.ones(2),)
+
+        return (lambda x: other.f(x) + other.scale), arguments, list
+
+    roads = alike(torch, make, 14)
+    assert roads[4] == "replay" and roads[5] == roads[9] == "watched"
+    other.__getattr__ = lambda name: 1.0
+    g = torch.compile(lambda x: x * other.absent)
+    with pytest.warns(UserWarning, match="looks up attributes itself"):
+        for _ in range(4):
+            g(torch.ones(1))

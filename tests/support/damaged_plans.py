@@ -130,7 +130,7 @@ def main(seed: int, count: int, folder: Path) -> None:
         if told := attempt(data, folder / "damaged.rgx"):
             print(f"{i}: {told}", flush=True)
     ops, held = torch._C.op_table(), pool()
-    for i in range(count):
+    for _ in range(count):
         op = rng.choice(ops)
         if told := one_step(folder / "damaged.rgx", rng, op, held):
             print(f"{op['name']}: {told}", flush=True)
