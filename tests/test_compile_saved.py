@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,27 @@ def test_random_numbers(torch, path):
     torch.compiler.save(f, path, torch.zeros(4))
     program = torch.compiler.load(path)
     assert [program(torch.zeros(4)).tolist() for _ in range(3)] == [f(torch.zeros(4)).tolist() for _ in range(3)]
+
+
+def test_threads_run_one_program_and_calls_take_no_memory(torch, path):
+    model = classifier(torch).eval()
+    x = torch.randn(2, 1, 8, 8)
+    torch.compiler.save(model, path, x)
+    program = torch.compiler.load(path)
+    expected = bits(torch, model(x).detach())
+    problems = []
+
+    def work():
+        for _ in range(50):
+            if bits(torch, program(x)) != expected:
+                problems.append(1)
+
+    work()
+    counts = torch._C.live_counts()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not problems and torch._C.live_counts() == counts
 
 
 def test_numbers_keep_their_bits(torch, path):
