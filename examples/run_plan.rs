@@ -46,7 +46,7 @@ fn run(path: &str, given: &[String], gpu: bool) -> Result<()> {
 }
 
 /// A tensor for each input, from files or from numbers.
-fn inputs(program: &Program, given: &[String]) -> Result<Vec<Tensor>> {
+pub fn inputs(program: &Program, given: &[String]) -> Result<Vec<Tensor>> {
     let wanted = program.inputs();
     if let ([input], Ok(numbers)) =
         (wanted, given.iter().map(|g| g.parse()).collect::<std::result::Result<Vec<f64>, _>>())
@@ -86,9 +86,9 @@ fn tensor(elements: impl ExactSizeIterator<Item = Scalar>, shape: &[usize], inpu
 
 /// Shape, dtype and bytes of a `.npy` file of version 1 to 3 in row-major order.
 /// The format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
-fn npy(file: &[u8]) -> Option<(Vec<usize>, DType, &[u8])> {
+pub fn npy(file: &[u8]) -> Option<(Vec<usize>, DType, &[u8])> {
     let rest = file.strip_prefix(b"\x93NUMPY")?;
-    let (length, start) = match rest.first()? {
+    let (length, start): (usize, usize) = match rest.first()? {
         1 => (usize::from(u16::from_le_bytes(rest.get(2..4)?.try_into().ok()?)), 4),
         _ => (u32::from_le_bytes(rest.get(2..6)?.try_into().ok()?) as usize, 6),
     };
@@ -124,7 +124,7 @@ fn element(dtype: DType, bytes: &[u8]) -> Scalar {
 }
 
 /// A tensor as Python prints it.
-fn shown(t: &Tensor) -> Result<String> {
+pub fn shown(t: &Tensor) -> Result<String> {
     let dense = t.dense_copy(t.dtype())?;
     let layout = dense.layout();
     let get = |index: &[usize]| {

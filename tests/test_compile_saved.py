@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -206,10 +207,36 @@ def test_random_numbers(torch, path):
     assert [program(torch.zeros(4)).tolist() for _ in range(3)] == [f(torch.zeros(4)).tolist() for _ in range(3)]
 
 
+def test_threads_run_one_program_and_calls_take_no_memory(torch, path):
+    model = classifier(torch).eval()
+    x = torch.randn(2, 1, 8, 8)
+    torch.compiler.save(model, path, x)
+    program = torch.compiler.load(path)
+    expected = bits(torch, model(x).detach())
+    problems = []
+
+    def work():
+        for _ in range(50):
+            if bits(torch, program(x)) != expected:
+                problems.append(1)
+
+    work()
+    counts = torch._C.live_counts()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not problems and torch._C.live_counts() == counts
+
+
 def test_numbers_keep_their_bits(torch, path):
     x = torch.ones(2, dtype=torch.float64)
     numbers = [0.1, -0.0, 5e-324, 1.7976931348623157e308, float("inf"), 1 / 3]
-    alike(torch, lambda x: [x * n for n in numbers] + [x + (2**53 + 1), x * 1e22, x * complex(0.1, float("-inf"))], path, x)
+    alike(
+        torch,
+        lambda x: [x * n for n in numbers] + [x + (2**53 + 1), x * 1e22, x * complex(0.1, float("-inf"))],
+        path,
+        x,
+    )
     complexes = torch.randn(3, dtype=torch.complex128)
     halves = torch.randn(3).to(torch.bfloat16)
     alike(torch, lambda x: (complexes * 2, halves * x), path, x[:1].float())
@@ -302,7 +329,9 @@ def test_chosen_damages(torch, path):
     refused({"tensors": [{**t, "grad": 0} for t in tensors]}, "gradient")
     own = [i for i, s in enumerate(graph["sources"]) if s and "tensor" in s]
     refused({"steps": [*steps, {"set_grad": own[0], "to": own[0]}]}, "not made for it")
-    refused({"steps": [{**s, "form": "in_place"} if s.get("op") == "t" else s for s in [*steps, _view(graph)]]}, "in place")
+    refused(
+        {"steps": [{**s, "form": "in_place"} if s.get("op") == "t" else s for s in [*steps, _view(graph)]]}, "in place"
+    )
     (length,) = __import__("struct").unpack("<Q", (data := path.read_bytes())[:8])
     for cut in (0, 7, 8, length // 2, len(data) - 1):
         path.write_bytes(data[:cut])
@@ -330,3 +359,48 @@ def test_damaged_files_raise_one_class_of_errors(seed, tmp_path):
         _, graph, _ = plan_files.parts((tmp_path / "last.rgx").read_bytes())
         pytest.fail(f"the process ended with {done.returncode} on {json.dumps(graph)[:2000]}\n{done.stderr[-3000:]}")
     assert not problems, "\n".join(problems[:20])
+
+
+def recorded(torch):
+    """The classifier in `tests/golden/plan.rgx`."""
+    nn = torch.nn
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 10), nn.Softmax(1))
+
+
+def test_the_recorded_file_is_up_to_date(torch, path):
+    """What `tests/run_plan.rs` loads is what is written today; RUSTGRAD_WRITE=1 writes it anew."""
+    np = pytest.importorskip("numpy", reason="the inputs of the Rust test are NumPy files")
+    model, file = recorded(torch).eval(), DATA / "plan.rgx"
+    if os.environ.get("RUSTGRAD_WRITE"):
+        torch.manual_seed(0)
+        model, x = recorded(torch).eval(), torch.randn(2, 1, 8, 8)
+        torch.compiler.save(model, file, x)
+        np.save(DATA / "plan_input.npy", x.numpy())
+        np.save(DATA / "plan_output.npy", model(x).detach().numpy())
+    program = torch.compiler.load(file)
+    model.load_state_dict(program.state_dict())
+    x, y = (torch.from_numpy(np.load(DATA / f"plan_{name}.npy")) for name in ("input", "output"))
+    torch.compiler.save(model, path, x)
+    (old, graph, tensors), (new, *now) = (plan_files.parts(p.read_bytes()) for p in (file, path))
+    assert [graph, tensors] == now
+    for header in (old, new):
+        del header["__metadata__"]["producer"], header["__metadata__"]["graph"]
+    assert old == new
+    assert bits(torch, program(x)) == bits(torch, model(x).detach())
+    assert torch.allclose(program(x), y, rtol=0, atol=1e-6)
+
+
+def test_on_the_gpu(torch, path):
+    if reason := target.gpu_reason():
+        pytest.skip(reason)
+    model = classifier(torch).eval()
+    x = torch.randn(2, 1, 8, 8)
+    torch.compiler.save(model, path, x)
+    program = torch.compiler.load(path, device="gpu")
+    assert {str(t.device) for t in program.state_dict().values()} == {"gpu:0"}
+    assert torch.allclose(program(x.gpu()).cpu(), model(x).detach(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="is on cpu; expected gpu:0"):
+        program(x)
+    torch.compiler.save(model.to("gpu"), path, x.gpu())
+    back = torch.compiler.load(path, device="cpu")
+    assert torch.allclose(back(x), model(x.gpu()).detach().cpu(), rtol=1e-4, atol=1e-5)

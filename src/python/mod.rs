@@ -84,6 +84,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     mode::add(m)?;
     transform::add(m)?;
     forward::add(m)?;
+    saved_plan::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
@@ -144,9 +145,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(compile::_compile_inputs, m)?,
         wrap_pyfunction!(compile::_compile_passes, m)?,
         wrap_pyfunction!(compile::_compile_plan, m)?,
-        wrap_pyfunction!(guards::_compile_leave_out, m)?,
-        wrap_pyfunction!(saved_plan::_compile_recorded, m)?,
-        wrap_pyfunction!(saved_plan::_compile_load, m)?,
         wrap_pyfunction!(capture::_is_traced, m)?,
         wrap_pyfunction!(capture::_in_range, m)?,
         wrap_pyfunction!(table::_result_type, m)?,

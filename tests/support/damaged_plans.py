@@ -15,14 +15,16 @@ from support.target import torch
 
 safetensors = torch.utils.safetensors
 
-ROOM = 6 << 30
+ROOM = 3 << 29
 
 
 def saved(folder: Path) -> list[bytes]:
     """Plans of several kinds: inference, training, views and writes, generators."""
     nn, compiler = torch.nn, torch.compiler
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3))
+    model = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3)
+    )
     weight = nn.Parameter(torch.randn(3, 2))
     optimizer = torch.optim.Adam([weight], lr=0.1)
     base = torch.arange(12.0)
@@ -38,7 +40,11 @@ def saved(folder: Path) -> list[bytes]:
         base.mul_(0.5)
         x.add_(1)
         rows = torch.split(x, 1)
-        return {"a": base[2:6].reshape(2, 2) + rows[0].sum(), "b": [y.data, torch.cat([x, y]).to(torch.float64)], "c": x}
+        return {
+            "a": base[2:6].reshape(2, 2) + rows[0].sum(),
+            "b": [y.data, torch.cat([x, y]).to(torch.float64)],
+            "c": x,
+        }
 
     calls = [
         (model, (torch.randn(2, 1, 4, 4),)),
@@ -67,6 +73,7 @@ def attempt(data: bytes, path: Path) -> str:
     try:
         given = [torch.ones(shape, dtype=dtype) for _, dtype, shape, _ in program.inputs]
         program._program.run(given)
+        program(*given)
     except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, MemoryError) as error:
         if type(error).__name__ in ("InternalError", "PanicException"):
             return f"run raises {type(error).__name__}: {error}"
@@ -114,6 +121,9 @@ def main(seed: int, count: int, folder: Path) -> None:
         data = rng.choice(files)
         if i % 3:
             header, graph, rest = plan_files.parts(data)
+            texts = header["__metadata__"]
+            if i % 7 == 0:
+                texts["interface"] = json.dumps(plan_files.damaged_graph(json.loads(texts["interface"]), rng, names))
             for _ in range(rng.randint(1, 3)):
                 graph = plan_files.damaged_graph(graph, rng, names)
             data = plan_files.joined(header, graph, rest)
@@ -124,7 +134,7 @@ def main(seed: int, count: int, folder: Path) -> None:
         if told := attempt(data, folder / "damaged.rgx"):
             print(f"{i}: {told}", flush=True)
     ops, held = torch._C.op_table(), pool()
-    for i in range(count):
+    for _ in range(count):
         op = rng.choice(ops)
         if told := one_step(folder / "damaged.rgx", rng, op, held):
             print(f"{op['name']}: {told}", flush=True)

@@ -21,7 +21,27 @@ def joined(header, graph, rest: bytes) -> bytes:
 
 
 # What a damaged number or name becomes.
-WRONG = (0, 1, -1, 2, 3, 7, 64, 1 << 20, 1 << 31, 1 << 40, (1 << 63) - 1, 1 << 63, 1 << 64, 1.5, 1e300, None, True, "", "add")
+WRONG = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    64,
+    1 << 20,
+    1 << 31,
+    1 << 40,
+    (1 << 63) - 1,
+    1 << 63,
+    1 << 64,
+    1.5,
+    1e300,
+    None,
+    True,
+    "",
+    "add",
+)
 OPS = ("", "nothing", "add", "_fused_adam_", "sum.dim", "as_strided", "nonzero", "t", "copy_", "uniform_", "empty")
 
 

@@ -14,6 +14,7 @@ import enum
 import math
 import operator
 import os
+import sys
 import types
 from collections import OrderedDict, defaultdict
 
@@ -123,6 +124,16 @@ def _kind(value):
     if value is None or value is True or value is False or value is Ellipsis:
         return "is"
     return "equal" if type(value) in _VALUES else "is"
+
+
+def _is_native(cls):
+    """Whether a class is made by C code that is not known to depend on its arguments alone (`datetime`)."""
+    if cls.__module__ in ("builtins", "collections", "itertools", "types"):
+        return False
+    module = sys.modules.get(cls.__module__)
+    file = getattr(module, "__file__", None) or ""
+    compiled = cls.__module__ in sys.builtin_module_names or file.endswith((".so", ".pyd"))
+    return not cls.__flags__ & (1 << 9) or compiled
 
 
 def _where(code, line=None):
@@ -364,10 +375,12 @@ class Audit:
             raise Unsafe(f"{place} is {module}.{o.__qualname__}, which may depend on more than its arguments")
 
     def _module(self, o, place):
-        name = o.__name__
+        name, space = o.__name__, vars(o)
         if name != "rustgrad" and not name.startswith("rustgrad.") and name not in ("math", "operator"):
-            raise Unsafe(f"{place} is the module '{name}'")
-        space = vars(o)
+            if type(o) is not types.ModuleType or "__getattr__" in space:
+                raise Unsafe(f"{place} is the module '{name}', which looks up attributes itself")
+            for wanted in self.names - space.keys():
+                self._entry(space, name, wanted, None, absent=True)
         for wanted in sorted(self.names & space.keys()):
             value = space[wanted]
             self._entry(space, name, wanted, value)
@@ -405,6 +418,8 @@ class Audit:
                 self._classes.add(id(o))
                 self.checks.append((o.__name__, "class", o))
             return
+        if constructed and _is_native(o):
+            raise Unsafe(f"{place} is the class {o.__module__}.{o.__qualname__}, which is not written in Python")
         for k in o.__mro__:
             if k is object or (k.__module__ or "").startswith("rustgrad") or not k.__flags__ & (1 << 9):
                 continue

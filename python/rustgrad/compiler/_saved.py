@@ -186,7 +186,9 @@ class _Writer:
             return {"dtype": str(value).removeprefix("torch.")}
         if isinstance(value, device):
             return {"device": str(value)}
-        raise Unsafe(f"{place} is an object of type {t.__name__}; expected tensors, numbers, strings and containers of them")
+        raise Unsafe(
+            f"{place} is an object of type {t.__name__}; expected tensors, numbers, strings and containers of them"
+        )
 
 
 _CONTAINERS = {"tuple": tuple, "list": list, "size": Size}
@@ -282,7 +284,9 @@ def _match(tree, value, name, found):
     expected = _plain(tree)
     same = type(value) is type(expected) and (value == expected or value != value and expected != expected)
     if not same:
-        raise ValueError(f"run: argument '{name}' is {_shown(value)}; expected {expected!r}, as when the plan was saved")
+        raise ValueError(
+            f"run: argument '{name}' is {_shown(value)}; expected {expected!r}, as when the plan was saved"
+        )
     return None
 
 

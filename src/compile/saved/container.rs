@@ -144,6 +144,8 @@ fn parse_entry(name: &str, value: &Json) -> Option<Entry> {
 }
 
 /// Writes tensors by their names; they are contiguous on the CPU, have dtypes of the format and distinct names.
+///
+/// Errors: ValueError where the header would be longer than one that is read; RuntimeError of the file.
 pub fn write(path: &Path, texts: &[(&str, &str)], tensors: &[(String, Tensor)]) -> Result<()> {
     let failed = |e: std::io::Error| Error::runtime(format!("{}: {e}", path.display()));
     // As the reference implementation orders them, so that each is aligned.
@@ -172,6 +174,12 @@ pub fn write(path: &Path, texts: &[(&str, &str)], tensors: &[(String, Tensor)]) 
     }
     header.push('}');
     header.push_str(&" ".repeat(header.len().wrapping_neg() % 8));
+    if header.len() as u64 > LONGEST_HEADER {
+        return Err(Error::value(format!(
+            "the plan's text takes {} bytes; expected at most {LONGEST_HEADER}",
+            header.len()
+        )));
+    }
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     file.write_all(&(header.len() as u64).to_le_bytes()).map_err(failed)?;
     file.write_all(header.as_bytes()).map_err(failed)?;

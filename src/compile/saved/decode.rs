@@ -307,11 +307,28 @@ impl Decoder {
             Form::Out => f.list("out")?.iter().map(|v| self.known(v)).collect::<Result<_>>()?,
             _ => Vec::new(),
         };
+        let op = self.on_device(op)?;
         let makes =
             form == Form::Functional && (changes_view || matches!(op.body, Body::Elementwise(_) | Body::Kernel(_)));
         let given = !makes && args.iter().flat_map(Arg::tensors).any(|n| self.given[n]);
         let results = f.list("results")?.iter().map(|v| self.result(v, given)).collect::<Result<_>>()?;
         Ok(Step::Call { op, form, args, outs, results, grad: false, draws: f.flag("draws")?, in_step: false })
+    }
+    /// The op, or that whose steps it runs in one where no shader does that.
+    fn on_device(&self, op: &'static Op) -> Result<&'static Op> {
+        if op.runs_on_gpu() || !self.target.is_some_and(Device::is_gpu) {
+            return Ok(op);
+        }
+        let is_whole = |o: &&Op| {
+            let fused = if let Body::Decompose(d) = &o.body { d.fused } else { None };
+            fused.is_some_and(|f| std::ptr::eq(f, op)) && o.sig.params().len() == op.sig.params().len()
+        };
+        crate::ops::all().find(is_whole).ok_or_else(|| {
+            Error::not_implemented(format!(
+                "{}: no shader for this op of the plan. Load the plan on the cpu, or save the function on the gpu.",
+                op.name()
+            ))
+        })
     }
     /// The number of a result: a new one, or that of the tensor which the op wrote or returned.
     fn result(&mut self, value: &Json, given: bool) -> Result<usize> {

@@ -295,6 +295,8 @@ mod tests {
         }
     }
 
+    const BYTES: &[u8] = b"\"\\{}[],:0123.eE+-u dntrfalse\x01\xff";
+
     #[test]
     fn damaged_texts_are_refused_or_read_alike() {
         let mut seed = 1u64;
@@ -306,7 +308,7 @@ mod tests {
             let mut bytes = TEXTS[next(TEXTS.len())].as_bytes().to_vec();
             for _ in 0..=next(3) {
                 let at = next(bytes.len() + 1);
-                let new = b"\"\\{}[],:0123.eE+-u dntrfalse\x01\xff"[next(32)];
+                let new = BYTES[next(BYTES.len())];
                 match next(3) {
                     0 if at < bytes.len() => drop(bytes.remove(at)),
                     1 if at < bytes.len() => bytes[at] = new,

@@ -10,7 +10,7 @@ use crate::compile::recorded::Recorded;
 use crate::device::{self, Device};
 use crate::dispatch::autocast;
 use crate::dtype::{DType, default_dtype};
-use crate::error::{Error, Result, Show};
+use crate::error::{Class, Error, Result, Show};
 use crate::tensor::Tensor;
 use std::path::Path;
 
@@ -65,7 +65,10 @@ pub fn save(recorded: &Recorded, naming: &Naming, interface: &str, path: &Path) 
         ("graph", &graph),
         ("interface", interface),
     ];
-    container::write(path, &texts, &memories).map_err(SaveError::Failed)
+    container::write(path, &texts, &memories).map_err(|e| match e.class() {
+        Class::Value => SaveError::Unsupported(e.message().to_string()),
+        _ => SaveError::Failed(e),
+    })
 }
 
 /// Why a file was not written.
@@ -78,7 +81,7 @@ pub enum SaveError {
 impl Program {
     fn load(path: &Path, target: Option<Device>) -> Result<Program> {
         let wrong = |e: Error| match e.class() {
-            crate::error::Class::Value => Error::value(format!("{}: {}", path.display(), e.message())),
+            Class::Value => Error::value(format!("{}: {}", path.display(), e.message())),
             _ => e,
         };
         let Contents { mut texts, tensors } = container::read(path).map_err(wrong)?;
@@ -100,7 +103,7 @@ impl Program {
             _ => return Err(wrong(Error::value(format!("there is no version '{version}' of plans")))),
         }
         let Decoded { recorded, inputs, tensors, dtype, device } = decode(&text("graph")?, tensors, target)
-            .map_err(|e| wrong(if e.class() == crate::error::Class::Value { said_by(&producer, e) } else { e }))?;
+            .map_err(|e| wrong(if e.class() == Class::Value { said_by(&producer, e) } else { e }))?;
         let (interface, results) = (text("interface")?, recorded.results.len());
         Ok(Program { plan: recorded.into_plan(Passes::NONE), inputs, tensors, interface, results, dtype, device })
     }
