@@ -13,6 +13,7 @@ use crate::layout::Layout;
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Outputs, Value};
 use crate::rt::thread_state::own;
+use crate::storage::WeakStorage;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
 use std::fmt::Write;
@@ -32,6 +33,21 @@ pub enum Failure {
 struct Facts {
     last: SmallVec<[usize; 4]>,
     effect: bool,
+}
+
+/// What the tensors of a run look like. Their memory is held, so that no two that follow each other have one address.
+struct Seen {
+    looks: Vec<Option<Look>>,
+    held: Vec<WeakStorage>,
+}
+
+impl Seen {
+    fn note(&mut self, n: usize, now: &[Option<Tensor>]) {
+        if let Some(t) = &now[n] {
+            self.looks[n] = Some(Look::of(t));
+            self.held.push(t.storage().downgrade());
+        }
+    }
 }
 
 pub struct Plan {
@@ -130,11 +146,28 @@ impl Plan {
     /// of their steps.
     pub fn run(&self, inputs: &[Tensor], slots: &[(Slot, f64)]) -> std::result::Result<Tensors, Failure> {
         let mut effect = false;
-        let run = self.run_steps(inputs, slots, &mut effect);
+        let run = self.run_steps(inputs, slots, &mut effect, None);
         run.map_err(|e| if effect { Failure::After(e) } else { Failure::Before(e) })
     }
+    /// Runs the steps, and makes the plan that passes make of them, now that it is known what the tensors look like.
+    pub fn run_and_optimize(&self, inputs: &[Tensor], passes: Passes) -> Result<(Tensors, Option<Plan>)> {
+        let mut seen = Seen { looks: vec![None; self.sources.len()], held: Vec::new() };
+        let results = self.run_steps(inputs, &[], &mut false, Some(&mut seen))?;
+        let Some(looks) = seen.looks.into_iter().collect::<Option<Vec<Look>>>() else { return Ok((results, None)) };
+        let (sources, steps) = (self.sources.clone(), self.steps.clone());
+        let (graphs, read_grads) = (self.graphs.clone(), self.read_grads.clone());
+        let mut plan = Plan::new(sources, steps, self.results.clone(), graphs, read_grads, self.variant);
+        plan.optimize(&looks, passes);
+        Ok((results, Some(plan)))
+    }
 
-    fn run_steps(&self, inputs: &[Tensor], slots: &[(Slot, f64)], effect: &mut bool) -> Result<Tensors> {
+    fn run_steps(
+        &self,
+        inputs: &[Tensor],
+        slots: &[(Slot, f64)],
+        effect: &mut bool,
+        mut seen: Option<&mut Seen>,
+    ) -> Result<Tensors> {
         let mut now: SmallVec<[Option<Tensor>; 24]> = SmallVec::with_capacity(self.sources.len());
         for source in &self.sources {
             now.push(match source {
@@ -143,6 +176,9 @@ impl Plan {
                 Source::GradOf(leaf) => now[*leaf].as_ref().and_then(Tensor::grad),
                 Source::Made => None,
             });
+        }
+        if let Some(seen) = &mut seen {
+            (0..now.len()).for_each(|n| seen.note(n, &now));
         }
         let mode = autograd::grad_enabled();
         let _mode = GradGuard::new(mode);
@@ -160,6 +196,9 @@ impl Plan {
                         self.run_step(step, changed, &mut now)?;
                     }
                 }
+            }
+            if let Some(seen) = &mut seen {
+                stage.steps().for_each(|step| step.makes(|n| seen.note(n, &now)));
             }
             for &n in &facts.last {
                 now[n] = None;

@@ -9,6 +9,7 @@ use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
 /// Where a tensor comes from.
+#[derive(Clone)]
 pub enum Source {
     /// An argument of the function.
     Input(usize),

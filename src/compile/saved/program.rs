@@ -13,6 +13,7 @@ use crate::dtype::{DType, default_dtype};
 use crate::error::{Class, Error, Result, Show};
 use crate::tensor::Tensor;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// What the file says that it is.
 const FORMAT: &str = "rustgrad.plan";
@@ -28,7 +29,9 @@ const VERSION: u32 = 1;
 /// # Ok::<(), rustgrad::error::Error>(())
 /// ```
 pub struct Program {
+    /// As it was saved; the first run makes of it what passes make, for the runs after.
     plan: Plan,
+    optimized: OnceLock<Plan>,
     inputs: Vec<Input>,
     tensors: Vec<(String, Tensor)>,
     interface: String,
@@ -105,7 +108,8 @@ impl Program {
         let Decoded { recorded, inputs, tensors, dtype, device } = decode(&text("graph")?, tensors, target)
             .map_err(|e| wrong(if e.class() == Class::Value { said_by(&producer, e) } else { e }))?;
         let (interface, results) = (text("interface")?, recorded.results.len());
-        Ok(Program { plan: recorded.into_plan(Passes::NONE), inputs, tensors, interface, results, dtype, device })
+        let plan = recorded.into_plan(Passes::NONE);
+        Ok(Program { plan, optimized: OnceLock::new(), inputs, tensors, interface, results, dtype, device })
     }
 
     /// What `run` expects, in order.
@@ -136,7 +140,15 @@ impl Program {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let _modes = Modes::new(self.device);
-        let run = self.plan.run(inputs, &[]).map_err(|f| match f {
+        let Some(plan) = self.optimized.get() else {
+            let (results, plan) = self.plan.run_and_optimize(inputs, Passes::ALL)?;
+            if let Some(plan) = plan {
+                // Another thread may have been first.
+                let _ = self.optimized.set(plan);
+            }
+            return Ok(results.into_vec());
+        };
+        let run = plan.run(inputs, &[]).map_err(|f| match f {
             Failure::Before(e) | Failure::After(e) => e,
         });
         run.map(|results| results.into_vec())
