@@ -59,9 +59,9 @@ $(STAMPS)/extra-%: $(STAMPS)/tools pyproject.toml
 
 # --- targets -----------------------------------------------------------------------------------------
 
-demo: $(STAMPS)/extra-demo $(STAMPS)/wheel-$(DEMO_PROFILE) ## Train on handwritten digits; DEVICE=gpu and DATA=DIR (MNIST .gz) if you like.
+demo: $(STAMPS)/extra-demo $(STAMPS)/wheel-$(DEMO_PROFILE) ## Train on handwritten digits; DEVICE=gpu, DATA=DIR (MNIST .gz) and COMPILE=1 if you like.
 	@if [ "$(DEVICE)" = gpu ]; then . tools/vulkan.sh; fi; \
-	 $(BIN)/python $(DEMO) --device $(or $(DEVICE),cpu) $(if $(DATA),--data "$(DATA)")
+	 $(BIN)/python $(DEMO) --device $(or $(DEVICE),cpu) $(if $(DATA),--data "$(DATA)") $(if $(filter-out 0,$(COMPILE)),--compile)
 
 # Each part runs whatever became of the others; one that failed fails the whole.
 test: ## Everything that CI runs: format, lint, Rust tests, stubs, Python tests on CPU and GPU.

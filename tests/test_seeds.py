@@ -4,6 +4,7 @@ Each test is named after its document. On the GPU the same program runs with it 
 its tensors then also print their device, and nothing else may differ. Addresses are ignored.
 """
 
+import ast
 import contextlib
 import io
 import re
@@ -21,10 +22,15 @@ def plain(text):
     return re.sub(r"[ \t]+\n", "\n", text).strip()
 
 
+def ours(torch, code):
+    """The program with its imports from the module under test."""
+    code = re.sub(r"^import torch$", "", code, flags=re.M)
+    return re.sub(r"^from torch\b", f"from {torch.__name__}", code, flags=re.M)
+
+
 def run(torch, code, device):
     """What the program prints."""
-    code = re.sub(r"^import torch$", "", code, flags=re.M)
-    code = re.sub(r"^from torch\b", f"from {torch.__name__}", code, flags=re.M)
+    code = ours(torch, code)
     out = io.StringIO()
     torch.set_default_device(device)
     try:
@@ -33,6 +39,14 @@ def run(torch, code, device):
     finally:
         torch.set_default_device("cpu")
     return out.getvalue()
+
+
+def as_function(code):
+    """The program as the body of a function, which a later call runs again."""
+    tree = ast.parse(code)
+    empty = ast.parse("def program():\n    pass")
+    empty.body[0].body = tree.body
+    return ast.unparse(empty)
 
 
 def named(programs):
@@ -47,6 +61,15 @@ def test_graph(torch, device, code, output):
 @pytest.mark.parametrize(("code", "output"), named(TENSORS))
 def test_tensors(torch, device, code, output):
     assert plain(run(torch, code, device)) == plain(output)
+
+
+@pytest.mark.parametrize(("code", "output"), named(PROGRAMS))
+@pytest.mark.filterwarnings("ignore")
+def test_compiled(torch, code, output):
+    """A compiled program prints in each of its calls what it prints."""
+    text = f"{as_function(ours(torch, code))}\ncalled = torch.compile(program)\nfor _ in range(5):\n    print('----')\n    called()"
+    calls = run(torch, text, "cpu").split("----\n")[1:]
+    assert len(calls) == 5 and all(plain(told) == plain(output) for told in calls)
 
 
 @pytest.mark.parametrize(("code", "output"), named(CPU_ONLY))

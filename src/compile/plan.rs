@@ -4,11 +4,13 @@
 use super::look::Look;
 use super::passes::{self, Parts, Passes, Stage};
 use super::prepared::Prepared;
-use super::step::{Arg, Slot, Source, Step, Variant, missing, numbers};
+pub use super::step::{Arg, Slot, Source, Step, Variant};
+use super::step::{missing, numbers};
 use crate::autograd::{self, GradGuard};
 use crate::dispatch::{call_inplace, call_into, call_out};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
+use crate::layout::Layout;
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Outputs, Value};
 use crate::rt::thread_state::own;
@@ -125,7 +127,8 @@ impl Plan {
         facts
     }
 
-    /// Runs the steps; returns what then stands for the results. `slots` are the numbers that replace those recorded.
+    /// Runs the steps; returns what then stands for the results. `slots` are the numbers that replace those recorded, in the order
+    /// of their steps.
     pub fn run(&self, inputs: &[Tensor], slots: &[(Slot, f64)]) -> std::result::Result<Tensors, Failure> {
         let mut effect = false;
         let run = self.run_steps(inputs, slots, &mut effect);
@@ -146,15 +149,19 @@ impl Plan {
         let _mode = GradGuard::new(mode);
         // A level of forward mode sees each step.
         let as_one = own(|own| own.forward.get() == 0);
+        let anew =
+            |stage: &Stage| stage.numbered().any(|(i, _)| slots.binary_search_by_key(&i, |(s, _)| s.step).is_ok());
         for (stage, facts) in self.stages.iter().zip(&self.facts) {
             *effect |= facts.effect;
+            let as_one = as_one && (slots.is_empty() || !anew(stage));
             match stage {
                 Stage::Fused(fused) if as_one && fused.run(&mut now) => {}
                 Stage::Prepared(prepared) if as_one && self.prepared(prepared, &mut now)? => {}
                 _ => {
                     for (origin, step) in stage.numbered() {
-                        let changed = slots.iter().find(|(s, _)| s.step == origin);
-                        self.run_step(step, changed, &mut now)?;
+                        let from = slots.partition_point(|(s, _)| s.step < origin);
+                        let count = slots[from..].iter().take_while(|(s, _)| s.step == origin).count();
+                        self.run_step(step, &slots[from..from + count], &mut now)?;
                     }
                 }
             }
@@ -177,7 +184,7 @@ impl Plan {
         autograd::set_grad_enabled(false);
         prepared.run(now)
     }
-    fn run_step(&self, step: &Step, changed: Option<&(Slot, f64)>, now: &mut [Option<Tensor>]) -> Result<()> {
+    fn run_step(&self, step: &Step, changed: &[(Slot, f64)], now: &mut [Option<Tensor>]) -> Result<()> {
         match step {
             Step::Call { op, form, args, outs, results, grad, .. } => {
                 autograd::set_grad_enabled(*grad && self.variant != Variant::Unrecorded);
@@ -185,9 +192,9 @@ impl Plan {
                 {
                     let mut values = Args::new();
                     for (i, arg) in args.iter().enumerate() {
-                        values.push(match (arg, changed) {
-                            (_, Some((slot, number))) if slot.arg == i => Value::Scalar(Scalar::Float(*number)),
-                            _ => arg.value(now)?,
+                        values.push(match changed.iter().find(|(slot, _)| slot.arg == i) {
+                            Some((_, number)) => Value::Scalar(Scalar::Float(*number)),
+                            None => arg.value(now)?,
                         });
                     }
                     match form {
@@ -206,11 +213,12 @@ impl Plan {
                     }
                 }
             }
-            Step::Alias { of, layout, dtype, counted, result } => {
+            Step::Alias { of, layout, shift, dtype, counted, result } => {
                 let whole = now[*of].as_ref().ok_or_else(missing)?;
                 let storage = whole.storage();
+                let layout = placed(whole, layout, *shift, *dtype).ok_or_else(beyond)?;
                 let storage = if *counted { storage.clone() } else { storage.unversioned() };
-                let alias = Tensor::from_meta(Meta { storage, layout: layout.clone(), dtype: *dtype });
+                let alias = Tensor::from_meta(Meta { storage, layout, dtype: *dtype });
                 alias.set_flag(INFERENCE, whole.flag(INFERENCE));
                 now[*result] = Some(alias);
             }
@@ -224,16 +232,11 @@ impl Plan {
 
     /// The steps as they were recorded, a line for each; equal for plans that do the same.
     pub fn recorded(&self, slots: &[Slot]) -> String {
-        let mut out = self.givens();
-        for (i, step) in self.steps.iter().enumerate() {
-            let _ = writeln!(out, "{}", step.text(|arg| slots.contains(&Slot { step: i, arg })));
-        }
-        let _ = write!(out, "return {}", numbers(&self.results));
-        out
+        listing(&self.sources, &self.steps, &self.results, slots)
     }
     /// What runs, a line for each stage; the steps of one that is fused are indented.
     pub fn listing(&self, slots: &[Slot]) -> String {
-        let mut out = self.givens();
+        let mut out = givens(&self.sources);
         for stage in &self.stages {
             let text = |(i, step): (usize, &Step)| step.text(|arg| slots.contains(&Slot { step: i, arg }));
             let lines: Vec<String> = stage.numbered().map(text).collect();
@@ -247,18 +250,6 @@ impl Plan {
         let _ = write!(out, "return {}", numbers(&self.results));
         out
     }
-    fn givens(&self) -> String {
-        let mut out = String::new();
-        for (n, source) in self.sources.iter().enumerate() {
-            let _ = match source {
-                Source::Input(i) => writeln!(out, "%{n} = input {i}"),
-                Source::Outside(t) => writeln!(out, "%{n} = outside {t:?}"),
-                Source::GradOf(leaf) => writeln!(out, "%{n} = %{leaf}.grad"),
-                Source::Made => Ok(()),
-            };
-        }
-        out
-    }
     /// The name of each stage: an op, or several as `fused(add, mul)`.
     pub fn ops(&self) -> Vec<String> {
         let name = |s: &Stage| match s {
@@ -267,6 +258,43 @@ impl Plan {
         };
         self.stages.iter().map(name).collect()
     }
+}
+
+fn givens(sources: &[Source]) -> String {
+    let mut out = String::new();
+    for (n, source) in sources.iter().enumerate() {
+        let _ = match source {
+            Source::Input(i) => writeln!(out, "%{n} = input {i}"),
+            Source::Outside(t) => writeln!(out, "%{n} = outside {t:?}"),
+            Source::GradOf(leaf) => writeln!(out, "%{n} = %{leaf}.grad"),
+            Source::Made => Ok(()),
+        };
+    }
+    out
+}
+
+/// Steps as text, a line for each.
+pub(super) fn listing(sources: &[Source], steps: &[Step], results: &[usize], slots: &[Slot]) -> String {
+    let mut out = givens(sources);
+    for (i, step) in steps.iter().enumerate() {
+        let _ = writeln!(out, "{}", step.text(|arg| slots.contains(&Slot { step: i, arg })));
+    }
+    let _ = write!(out, "return {}", numbers(results));
+    out
+}
+
+/// The layout at `shift` bytes from the first element of a tensor; `None` where it does not lie within the storage.
+fn placed(whole: &Tensor, layout: &Layout, shift: isize, dtype: DType) -> Option<Layout> {
+    let (m, size) = (whole.meta(), dtype.size());
+    let at = (m.layout.offset * m.dtype.size()).checked_add_signed(shift).filter(|at| at.is_multiple_of(size))?;
+    let foreign = m.dtype != dtype && m.storage.cpu_ptr().is_ok_and(|p| !(p as usize).is_multiple_of(size.min(8)));
+    let placed = Layout { offset: at / size, ..layout.clone() };
+    (!foreign && placed.fits(m.storage.bytes() / size)).then_some(placed)
+}
+
+#[cold]
+fn beyond() -> Error {
+    Error::runtime("a step of a plan shows memory beyond that of its tensor")
 }
 
 /// Whether others see what the step does. `shown` is the tensor whose memory each one shows, `inside` whether the plan has

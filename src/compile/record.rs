@@ -4,12 +4,13 @@
 //! unique, and what counts owners (a gradient that is taken over instead of copied) sees what it sees without a recorder.
 
 use super::look::Look;
-use super::passes::Passes;
-use super::plan::Plan;
+use super::recorded::Recorded;
 use super::step::{Arg, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
 use crate::autograd::{Node, history};
+use crate::dtype::DType;
 use crate::error::Error;
+use crate::layout::Layout;
 use crate::observe::Raw;
 use crate::op::tracer::{Change, Form, Traced, Tracer};
 use crate::op::{Body, Op, Value};
@@ -134,11 +135,11 @@ impl Recorder {
         result
     }
 
-    /// The plan, where the call can be run again from it; else why not. `outputs` are the tensors that the call returned.
+    /// What the call computed, where it can be run again from that; else why not. `outputs` are the tensors that the call returned.
     ///
-    /// Where results have a graph that can still run, the plan is of the calls as they were made, which record it again;
-    /// else it is of the primitives, backward's among them.
-    pub fn finish(self, outputs: &[Tensor], passes: Passes) -> Result<Plan, String> {
+    /// Where results have a graph that can still run, it is the list of calls as they were made, which record it again;
+    /// else that of the primitives, backward's among them.
+    pub fn finish(self, outputs: &[Tensor]) -> Result<Recorded, String> {
         let mut state = self.state.take();
         if let Some(problem) = state.problem.take() {
             return Err(problem);
@@ -155,7 +156,7 @@ impl Recorder {
         }
         if !state.recorded {
             state.check_escapes(outputs)?;
-            return Ok(state.plan(results, vec![None; outputs.len()], Variant::AsCalled, passes));
+            return Ok(state.into_recorded(results, vec![None; outputs.len()], Variant::AsCalled));
         }
         let inputs = &self.given[..self.inputs.min(self.given.len())];
         let graph =
@@ -165,7 +166,7 @@ impl Recorder {
             Ok(_) if state.outside_graph => Err("it uses a tensor from outside that has a graph".into()),
             Ok(graphs) => {
                 state.check_escapes(outputs)?;
-                Ok(state.plan(results, graphs, Variant::Unrecorded, passes))
+                Ok(state.into_recorded(results, graphs, Variant::Unrecorded))
             }
             Err(_) if self.backwards.get() == 0 => {
                 let mut calls = self.calls.take();
@@ -173,7 +174,7 @@ impl Recorder {
                     return Err(problem);
                 }
                 let results = outputs.iter().map(|t| calls.number(t)).collect::<Result<Vec<_>, _>>()?;
-                Ok(calls.plan(results, vec![None; outputs.len()], Variant::Recorded, passes))
+                Ok(calls.into_recorded(results, vec![None; outputs.len()], Variant::Recorded))
             }
             Err(problem) => Err(problem),
         }
@@ -208,11 +209,10 @@ fn graph_of(t: &Tensor, inputs: &[(Tensor, bool, bool)]) -> Result<Option<Edge>,
 }
 
 impl State {
-    fn plan(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant, passes: Passes) -> Plan {
+    fn into_recorded(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant) -> Recorded {
         let sources = self.known.into_iter().map(|k| k.source).collect();
-        let mut plan = Plan::new(sources, self.steps, results, graphs, self.read_grads, variant);
-        plan.optimize(&self.looks, passes);
-        plan
+        let State { steps, looks, read_grads, .. } = self;
+        Recorded { sources, steps, looks, results, graphs, read_grads, variant }
     }
     fn add(&mut self, t: &Tensor, source: Source) -> usize {
         let number = self.known.len();
@@ -258,8 +258,10 @@ impl State {
             return Err("it makes a tensor that requires grad".into());
         }
         let (layout, dtype) = (t.layout().clone(), t.dtype());
+        let first = |layout: &Layout, dtype: DType| (layout.offset * dtype.size()) as isize;
+        let shift = first(&layout, dtype) - first(&self.looks[of].layout, self.looks[of].dtype);
         let n = self.add(t, Source::Made);
-        self.steps.push(Step::Alias { of, layout, dtype, counted, result: n });
+        self.steps.push(Step::Alias { of, layout, shift, dtype, counted, result: n });
         Ok(n)
     }
     /// A known tensor with the same elements, for ops that read nothing else.

@@ -46,7 +46,9 @@ pub enum Step {
     /// Another handle on the memory of a tensor, without history; `counted` if it shares the version counter.
     Alias {
         of: usize,
+        /// Its offset is replaced: the first element lies `shift` bytes after that of `of`.
         layout: Layout,
+        shift: isize,
         dtype: DType,
         counted: bool,
         result: usize,
@@ -160,10 +162,10 @@ impl Step {
                 let mode = if *grad { "" } else { "  # no_grad" };
                 format!("{} = {}{mark}({}{out}){mode}", numbers(results), op.name(), args.join(", "))
             }
-            Step::Alias { of, layout, dtype, counted, result } => {
+            Step::Alias { of, layout, shift, dtype, counted, result } => {
                 let (shape, strides) = (layout.shape.as_slice(), layout.strides.as_slice());
                 let form = if *counted { "detach" } else { "data" };
-                format!("%{result} = %{of}.{form} as {dtype} {shape:?} {strides:?} + {}", layout.offset)
+                format!("%{result} = %{of}.{form} as {dtype} {shape:?} {strides:?}, {shift} bytes on")
             }
             Step::SetGrad { leaf, grad } => match grad {
                 Some(n) => format!("%{leaf}.grad = %{n}"),

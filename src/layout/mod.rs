@@ -225,6 +225,15 @@ impl Layout {
         }
         1 + self.offset + self.shape.iter().zip(&self.strides).map(|(&d, &s)| (d - 1) * s).sum::<usize>()
     }
+    /// Whether every element lies in a storage of `capacity` elements, whatever the sizes and strides are.
+    pub fn fits(&self, capacity: usize) -> bool {
+        if self.shape.contains(&0) {
+            return self.offset <= isize::MAX as usize / 16;
+        }
+        let steps = self.shape.iter().zip(&self.strides);
+        let last = steps.fold(Some(self.offset), |n, (&d, &s)| n?.checked_add((d - 1).checked_mul(s)?));
+        last.is_some_and(|n| n < capacity)
+    }
     /// Whether two indices may reach the same element (an expanded view), so that writes must be rejected. Like
     /// PyTorch's test it may miss unusual `as_strided` overlaps; those are still memory-safe.
     pub fn has_internal_overlap(&self) -> bool {

@@ -2,7 +2,7 @@
 //! an object that runs in the function's place as long as all of that is as it was.
 
 use super::convert::type_name;
-use super::guards::{Arguments, Guards, Reach, is_value};
+use super::guards::{Arguments, Guards, Reach, is_left_out, is_value};
 use super::object::{borrow, wrap_bound};
 use crate::compile::{Failure, Passes, Plan, Recorder, Slot, Variant};
 use crate::op::tracer::{self, Tracer, install};
@@ -28,6 +28,13 @@ pub struct PyRecording(RefCell<Option<Recorder>>);
 
 /// Puts the tracer of this thread back.
 struct Installed(Option<Rc<dyn Tracer>>);
+
+impl PyRecording {
+    /// The recorder, once.
+    pub fn take(&self) -> Option<Recorder> {
+        self.0.take()
+    }
+}
 
 impl Drop for Installed {
     fn drop(&mut self) {
@@ -137,11 +144,14 @@ impl Tree {
     }
 }
 
-/// A number that a plan reads anew in each call: the entry of a dict.
+/// A number that a plan reads anew in each call: the entry of a dict, or a part of it.
 struct Number {
     slot: Slot,
     dict: Py<PyDict>,
     key: Py<PyAny>,
+    /// Its position, where the entry is a tuple.
+    index: Option<usize>,
+    recorded: f64,
 }
 
 struct Parts {
@@ -163,7 +173,7 @@ pub struct PyPlan {
 /// The plan of a recording, or a text that says why there is none.
 ///
 /// `result` is what the call returned; `reach` is what the function read, as guards; `groups` are the param groups of
-/// optimizers whose learning rates may change, and `without` the guards that leave those open; `passes` are all, or those
+/// optimizers with the entries that may change, and `without` the guards that leave those open; `passes` are all, or those
 /// of these names.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // what a call is, and what was found about it
@@ -175,12 +185,12 @@ pub fn _compile_plan<'py>(
     kwargs: &Bound<'py, PyDict>,
     reach: &Bound<'py, PyList>,
     without: &Bound<'py, PyList>,
-    groups: Vec<Bound<'py, PyDict>>,
+    groups: Vec<Group<'py>>,
     passes: Option<Vec<String>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let passes = chosen(passes)?;
     let text = |s: String| Ok(PyString::new(py, &s).into_any());
-    let Some(recorder) = recording.borrow().0.take() else {
+    let Some(recorder) = recording.borrow().take() else {
         return Err(PyRuntimeError::new_err("compile: the recording has been used"));
     };
     let mut outputs = Vec::new();
@@ -188,8 +198,8 @@ pub fn _compile_plan<'py>(
         Ok(tree) => tree,
         Err(problem) => return text(problem),
     };
-    let plan = match recorder.finish(&outputs, passes) {
-        Ok(plan) => plan,
+    let plan = match recorder.finish(&outputs) {
+        Ok(recorded) => recorded.into_plan(passes),
         Err(problem) => return text(problem),
     };
     drop(outputs);
@@ -231,31 +241,50 @@ pub fn _compile_passes() -> Vec<&'static str> {
     Passes::NAMES.to_vec()
 }
 
-/// The entries of param groups that the steps of optimizers take as numbers; `None` unless each group has such a step,
-/// and each such step a group.
-fn numbers(plan: &Plan, groups: &[Bound<PyDict>]) -> PyResult<Option<Vec<Number>>> {
-    let found = plan.slots("lr");
+/// A param group with the arguments of ops that its entries become: the argument, the key, and the position in a tuple.
+type Group<'py> = (Bound<'py, PyDict>, Vec<(String, Bound<'py, PyAny>, Option<usize>)>);
+
+/// The entries of param groups that the steps of optimizers take as numbers; `None` unless each entry has such a step, and
+/// each learning rate a group.
+fn numbers(plan: &Plan, groups: &[Group]) -> PyResult<Option<Vec<Number>>> {
     let mut numbers = Vec::new();
-    let mut used = vec![false; groups.len()];
-    for (slot, value, first) in found {
-        for (group, used) in groups.iter().zip(&mut used) {
-            let key = intern!(group.py(), "lr").clone().into_any();
-            let Some(params) = group.get_item(intern!(group.py(), "params"))? else { continue };
-            let has = |o: PyResult<Bound<PyAny>>| o.is_ok_and(|o| borrow(o.as_ptr()).is_some_and(|t| t.same(&first)));
-            if !params.try_iter()?.any(has) {
-                continue;
+    let mut rates = 0;
+    for (group, entries) in groups {
+        let Some(params) = group.get_item(intern!(group.py(), "params"))? else { return Ok(None) };
+        let params: Vec<_> = params.try_iter()?.collect::<PyResult<_>>()?;
+        for (argument, key, index) in entries {
+            let of_group = |first: &Tensor| params.iter().any(|o| borrow(o.as_ptr()).is_some_and(|t| t.same(first)));
+            let before = numbers.len();
+            for (slot, recorded, _) in plan.slots(argument).into_iter().filter(|(.., first)| of_group(first)) {
+                let number =
+                    Number { slot, dict: group.clone().unbind(), key: key.clone().unbind(), index: *index, recorded };
+                if number.now(group.py())?.map(f64::to_bits) != Some(recorded.to_bits()) {
+                    return Ok(None);
+                }
+                numbers.push(number);
             }
-            let now = group.get_item(&key)?.and_then(|v| v.extract::<f64>().ok());
-            if now.map(f64::to_bits) != Some(value.to_bits()) {
+            if numbers.len() == before {
                 return Ok(None);
             }
-            *used = true;
-            numbers.push(Number { slot, dict: group.clone().unbind(), key: key.unbind() });
-            break;
+            rates += if argument == "lr" { numbers.len() - before } else { 0 };
         }
     }
-    let all = numbers.len() == plan.slots("lr").len() && used.iter().all(|u| *u);
-    Ok((all && !numbers.is_empty()).then_some(numbers))
+    numbers.sort_by_key(|n| n.slot.step);
+    Ok((rates == plan.slots("lr").len() && !numbers.is_empty()).then_some(numbers))
+}
+
+impl Number {
+    /// The number in the dict; `None` where it is no float, or is zero where it was not: Python code may ask for that.
+    fn now(&self, py: Python) -> PyResult<Option<f64>> {
+        let Some(mut value) = self.dict.bind(py).get_item(&self.key)? else { return Ok(None) };
+        if let Some(i) = self.index {
+            let Ok(items) = value.cast_exact::<PyTuple>() else { return Ok(None) };
+            let Ok(item) = items.get_item(i) else { return Ok(None) };
+            value = item;
+        }
+        let number = value.cast_exact::<PyFloat>().ok().map(|v| v.value());
+        Ok(number.filter(|n| (*n == 0.0) == (self.recorded == 0.0) || is_left_out("slots")))
+    }
 }
 
 impl PyPlan {
@@ -268,13 +297,12 @@ impl Parts {
     fn open(&self) -> Vec<Slot> {
         self.numbers.iter().map(|n| n.slot).collect()
     }
-    /// What the slots are now; `None` where one is not a float.
+    /// What the slots are now; `None` where one does not fit.
     fn slots(&self, py: Python) -> PyResult<Option<Vec<(Slot, f64)>>> {
         let mut now = Vec::with_capacity(self.numbers.len());
         for n in &self.numbers {
-            let value = n.dict.bind(py).get_item(&n.key)?;
-            match value.as_ref().and_then(|v| v.cast_exact::<PyFloat>().ok()) {
-                Some(v) => now.push((n.slot, v.value())),
+            match n.now(py)? {
+                Some(number) => now.push((n.slot, number)),
                 None => return Ok(None),
             }
         }
@@ -303,7 +331,7 @@ impl PyPlan {
         // SAFETY: the interpreter lock is held here and where the frame is dropped.
         let _frame = unsafe { Frame::enter() };
         // Looking at the clock takes longer than a short step: one run in eight is timed.
-        let timed = this.hits.load(Ordering::Relaxed) % 8 == 0;
+        let timed = this.hits.load(Ordering::Relaxed).is_multiple_of(8);
         let start = timed.then(Instant::now);
         let run = match this.took.load(Ordering::Relaxed) > RELEASE_LOCK_FROM {
             true => {

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OptimizedModule",
+    "PlanError",
+    "Program",
     "Unsupported",
     "allow_in_graph",
     "assume_constant_result",
@@ -34,7 +36,9 @@ __all__ = [
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "load",
     "reset",
+    "save",
     "set_stance",
     "substitute_in_graph",
 ]
@@ -260,6 +264,10 @@ def _load(name):
         from ._module import OptimizedModule
 
         return OptimizedModule
+    if name in ("PlanError", "Program", "load", "save"):
+        from . import _saved
+
+        return getattr(_saved, name)
     return _absent(name)
 
 

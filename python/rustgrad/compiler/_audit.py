@@ -99,8 +99,14 @@ _OF_TENSORS = set(
 _VALUES = (int, float, complex, bool, str, bytes, type(None), dtype, _device, Size, range, slice, type(Ellipsis))
 _NO_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _OP_TYPES = (type(ops["add"]), type(ops["add"].__get__(_C.ops["zeros"]((1,)))))
-# Optimizers whose fused step takes `lr` as the group has it.
-_SLOTTED = {"Adam", "AdamW", "SGD", "Adagrad"}
+# Options of optimizers that the fused step takes as the group has them: the arguments of the op that they become.
+_ADAM = {"lr": ("lr",), "betas": ("beta1", "beta2"), "eps": ("eps",), "weight_decay": ("weight_decay",)}
+_SLOTTED = {
+    "Adam": _ADAM,
+    "AdamW": _ADAM,
+    "SGD": {name: (name,) for name in ("lr", "momentum", "dampening", "weight_decay")},
+    "Adagrad": {name: (name,) for name in ("lr", "lr_decay", "eps", "weight_decay")},
+}
 # Called without being named.
 _FORMATTED = {"__repr__", "__str__", "__format__"}
 _CONSTRUCTED = {"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__"}
@@ -145,7 +151,7 @@ class Audit:
     def _start(self):
         self.checks: list[tuple] = []
         self.tensors: dict[int, Tensor] = {}
-        self.groups: list[dict] = []
+        self.groups: list[tuple[dict, list[tuple[str, str, int | None]]]] = []
         self.containers: set[int] = set()
         self._seen: dict[int, Any] = {}
         self._classes: set[int] = set()
@@ -517,7 +523,13 @@ class Audit:
 
     def _group(self, t, group, place):
         slotted = self.slots and t.__name__ in _SLOTTED and type(group.get("lr")) is float
-        slotted = slotted and group.get("fused") is not False and not group.get("differentiable")
-        if slotted:
-            self.groups.append(group)
-        self._dict(group, place, {"lr": "present"} if slotted else None)
+        numbers = []
+        if slotted and group.get("fused") is not False and not group.get("differentiable"):
+            for name, arguments in _SLOTTED[t.__name__].items():
+                value = group.get(name)
+                if type(value) is float:
+                    numbers.append((arguments[0], name, None))
+                elif type(value) is tuple and len(value) == len(arguments) and all(type(v) is float for v in value):
+                    numbers += [(a, name, i) for i, a in enumerate(arguments)]
+            self.groups.append((group, numbers))
+        self._dict(group, place, {name: "present" for _, name, _ in numbers})

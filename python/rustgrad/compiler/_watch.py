@@ -207,19 +207,8 @@ class Watched:
             before = Audit(self.function, args, kwargs, True)
         except Unsafe as problem:
             return self.give_up(progress, str(problem), args, kwargs)
-        inputs = _C._compile_inputs(args, kwargs)
-        ours = {id(t) for t in inputs}
-        outside = [t for t in before.tensors.values() if id(t) not in ours]
         self.road = "watched"
-        calls = _Calls(before)
-        here.recording = True
-        here.depth += 1
-        try:
-            with calls:
-                result, recording = _C._compile_record(inputs, outside, self.function, args, kwargs)
-        finally:
-            here.recording = False
-            here.depth -= 1
+        result, recording, calls = recorded_call(self.function, before, args, kwargs)
         plan = self.planned(before, calls, recording, result, args, kwargs)
         if isinstance(plan, str):
             del recording
@@ -243,21 +232,46 @@ class Watched:
 
     def planned(self, before: Audit, calls: _Calls, recording: Any, result: Any, args: tuple, kwargs: dict) -> Any:
         """The plan and what its guards say, or why there is none."""
-        if calls.problem:
-            return calls.problem
         try:
-            after = Audit(self.function, args, kwargs, False)
-            without = Audit(self.function, args, kwargs, True)
+            after, without = audited(self.function, before, calls, result, args, kwargs)
         except Unsafe as problem:
             return str(problem)
-        if before.signature() != without.signature():
-            return "it changes an object that it reads"
-        if _returned(result, after.containers):
-            return "it returns a list or dict that it did not make"
         plan = _C._compile_plan(
             recording, result, args, kwargs, after.checks, without.checks, without.groups, self.passes
         )
         return plan if isinstance(plan, str) else (plan, without.signature())
+
+
+def recorded_call(function: Callable[..., Any], before: Audit, args: tuple, kwargs: dict) -> tuple[Any, Any, _Calls]:
+    """A call under the recorder: its result, the recording, and which functions it reached."""
+    inputs = _C._compile_inputs(args, kwargs)
+    ours = {id(t) for t in inputs}
+    outside = [t for t in before.tensors.values() if id(t) not in ours]
+    calls = _Calls(before)
+    here.recording = True
+    here.depth += 1
+    try:
+        with calls:
+            result, recording = _C._compile_record(inputs, outside, function, args, kwargs)
+    finally:
+        here.recording = False
+        here.depth -= 1
+    return result, recording, calls
+
+
+def audited(
+    function: Callable[..., Any], before: Audit, calls: _Calls, result: Any, args: tuple, kwargs: dict
+) -> tuple[Audit, Audit]:
+    """The audits after a recorded call, with learning rates guarded and without; Unsafe where a plan would differ."""
+    if calls.problem:
+        raise Unsafe(calls.problem)
+    after = Audit(function, args, kwargs, False)
+    without = Audit(function, args, kwargs, True)
+    if before.signature() != without.signature():
+        raise Unsafe("it changes an object that it reads")
+    if _returned(result, after.containers):
+        raise Unsafe("it returns a list or dict that it did not make")
+    return after, without
 
 
 def _returned(value, containers):

@@ -258,7 +258,7 @@ pub static MAX_POOL_BACKWARD: Op = Op {
             let (g, places, size, dims) = (c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.int(3)?);
             let fits =
                 (1..=3).contains(&dims) && size.len() == g.ndim() && (dims + 1..=dims + 2).contains(&(g.ndim() as i64));
-            let lead = (g.ndim() as i64 - dims).max(0) as usize;
+            let lead = (g.ndim() as i64).saturating_sub(dims).max(0) as usize;
             let same = fits && size[..lead].iter().zip(g.shape()).all(|(&a, &b)| a == b as i64);
             if !same || places.shape() != g.shape() || places.dtype() != DType::I64 || !g.dtype().is_float() {
                 return Err(Error::runtime("a gradient and int64 indices of the shape of the result are needed"));

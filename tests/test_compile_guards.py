@@ -1,0 +1,361 @@
+"""Each guard is needed, numbers of optimizers are read anew, and resources stay bounded."""
+
+import functools
+import os
+import threading
+import time
+import warnings
+
+import pytest
+from support import target
+from test_compile import alike, bits, trail
+
+pytestmark = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad has")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_compiled(torch):
+    torch.compiler.reset()
+    yield
+    torch._C._compile_leave_out([])
+    torch.compiler.reset()
+
+
+OPTIONS = {
+    "Adam": ({"lr": 0.1, "weight_decay": 0.1}, {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.2}),
+    "AdamW": ({"lr": 0.1}, {"betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.5}),
+    "SGD": ({"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "dampening": 0.1}, {"momentum": 0.5, "weight_decay": 0.3, "dampening": 0.2}),
+    "Adagrad": ({"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}, {"lr_decay": 0.2, "weight_decay": 0.3, "eps": 1e-3}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_optimizers_are_read_anew(torch, name):
+    first, later = OPTIONS[name]
+
+    def make():
+        w, v = torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+        groups = [{"params": [w]}, {"params": [v], **{k: x for k, x in first.items() if k != "lr"}}]
+        optimizer = getattr(torch.optim, name)(groups, **first)
+
+        def step(x):
+            optimizer.zero_grad()
+            ((w * x).sum() ** 2 + (v * v).sum()).backward()
+            optimizer.step()
+
+        def arguments(i):
+            if i >= 5:
+                key = list(later)[(i - 5) % len(later)]
+                optimizer.param_groups[i % 2][key] = later[key]
+            return (torch.arange(3.0),)
+
+        return step, arguments, lambda: [w, v]
+
+    roads = alike(torch, make, 12)
+    assert roads[3:] == ["replay"] * 9, "no option makes a new plan"
+
+
+def test_an_option_that_becomes_zero_makes_another_plan(torch):
+    def make():
+        w = torch.ones(3, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+
+        def step(x):
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            optimizer.step()
+
+        def arguments(i):
+            optimizer.param_groups[0]["momentum"] = 0.9 if i < 6 else 0.0
+            return (torch.arange(3.0),)
+
+        return step, arguments, lambda: [w]
+
+    roads = alike(torch, make, 10)
+    assert roads[5] == "replay" and roads[6] == "watched" and roads[9] == "replay"
+
+
+def test_a_cycle_of_rate_and_momentum_is_one_plan(torch):
+    def make():
+        w = torch.ones(3, requires_grad=True)
+        optimizer = torch.optim.Adam([w], lr=1e-3)
+        scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=30)
+
+        def step(x):
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            optimizer.step()
+
+        def arguments(i):
+            if i:
+                scheduler.step()
+            return (torch.arange(3.0),)
+
+        return step, arguments, lambda: [w]
+
+    assert alike(torch, make, 25)[3:] == ["replay"] * 22
+
+
+def offsets(torch):
+    """`.data` of arguments that are other parts of one tensor in each call."""
+    base = torch.arange(12.0)
+    parts = [(0, 0), (0, 0), (0, 0), (0, 0), (4, 4), (6, 2), (2, 6)]
+
+    def f(x, y):
+        return x.data + 1, y.data * 2, x.detach() - y.detach()
+
+    def arguments(i):
+        a, b = parts[i % len(parts)]
+        return base[a : a + 2], base[b : b + 2]
+
+    return f, arguments, lambda: [base]
+
+
+def test_parts_of_one_tensor_at_other_places(torch):
+    make = functools.partial(offsets, torch)
+    plain, _ = trail(torch, make, 20, False)
+    ours, roads = trail(torch, make, 20, True)
+    assert ours == plain and roads[3] == "replay", roads
+
+
+# --- every kind of guard ---------------------------------------------------------------------------
+def _modes(torch):
+    w = torch.ones(2, requires_grad=True)
+
+    def arguments(i):
+        torch.set_grad_enabled(i < 5)
+        return (torch.ones(2),)
+
+    return (lambda x: x * w), arguments, list
+
+
+def _values(torch):
+    return (lambda x, k: x * k), (lambda i: (torch.ones(2), 2 if i < 5 else 3)), list
+
+
+def _tensors(torch):
+    return (lambda x: x * x.shape[0]), (lambda i: (torch.ones(2 if i < 5 else 3),)), list
+
+
+def _aliases(torch):
+    base = torch.arange(8.0)
+    return (lambda x, y: x + y.data), (lambda i: (base[:2], base[2:4] if i < 5 else base[4:6])), list
+
+
+def _outside(torch):
+    state = torch.ones(4)
+
+    def arguments(i):
+        if i == 5:
+            state.data = torch.ones(2)
+        return (torch.ones(1),)
+
+    return (lambda x: x * state.shape[0] + state.sum()), arguments, list
+
+
+def _gradients(torch):
+    w = torch.ones(4, requires_grad=True)
+    w.grad = torch.ones(4)
+
+    def f(x):
+        return w.grad.stride()[0] * x + w.grad.sum()
+
+    def arguments(i):
+        if i == 5:
+            w.grad = torch.ones(8)[::2]
+        return (torch.ones(1),)
+
+    return f, arguments, list
+
+
+def _dicts(torch):
+    config = {"scale": 2.0}
+
+    def arguments(i):
+        config["scale"] = 2.0 if i < 5 else 3.0
+        return (torch.ones(1),)
+
+    return (lambda x: x * config["scale"]), arguments, list
+
+
+def _lists(torch):
+    scales = [2.0]
+
+    def arguments(i):
+        scales[0] = 2.0 if i < 5 else 3.0
+        return (torch.ones(1),)
+
+    return (lambda x: x * scales[0]), arguments, list
+
+
+def _attributes(torch):
+    def helper(x, k=2.0):
+        return x * k
+
+    def arguments(i):
+        helper.__defaults__ = (2.0,) if i < 5 else (3.0,)
+        return (torch.ones(1),)
+
+    return (lambda x: helper(x)), arguments, list
+
+
+def _classes(torch):
+    class Double(torch.nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    def triple(self, x):
+        return x * 3
+
+    model = Double()
+
+    def arguments(i):
+        if i == 5:
+            Double.forward = triple
+        return (torch.ones(1),)
+
+    return (lambda x: model(x)), arguments, list
+
+
+def _slots(torch):
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+
+    def step(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+
+    def arguments(i):
+        # Without momentum its buffer is not touched, which its version shows.
+        optimizer.param_groups[0]["momentum"] = 0.9 if i < 5 else 0.0
+        return (torch.ones(3),)
+
+    return step, arguments, lambda: [t for t in optimizer.state[w].values() if t is not None]
+
+
+HAZARDS = {
+    "modes": _modes, "values": _values, "tensors": _tensors, "aliases": _aliases, "outside": _outside, "gradients": _gradients,
+    "dicts": _dicts, "lists": _lists, "attributes": _attributes, "classes": _classes, "slots": _slots,
+}  # fmt: skip
+
+
+def test_all_kinds_of_guards_have_a_hazard(torch):
+    assert torch._C._compile_leave_out([]) == list(HAZARDS)
+    with pytest.raises(TypeError, match="no guard 'x'"):
+        torch._C._compile_leave_out(["x"])
+
+
+@pytest.mark.parametrize("kind", HAZARDS)
+def test_each_guard_is_needed(torch, kind):
+    """With the guard, calls are those of the function; without it, one of them is not."""
+    make = functools.partial(HAZARDS[kind], torch)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plain, _ = trail(torch, make, 8, False)
+            guarded, roads = trail(torch, make, 8, True)
+            assert guarded == plain and roads[4] == "replay", roads
+            torch.compiler.reset()
+            torch._C._compile_leave_out([kind])
+            blind, roads = trail(torch, make, 8, True)
+        assert blind != plain, f"nothing shows that guards of {kind} are there: {roads}"
+    finally:
+        torch.set_grad_enabled(True)
+
+
+# --- resources -------------------------------------------------------------------------------------
+def resident() -> int:
+    """Bytes of the process in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="the system does not say how much memory a process has"
+)
+def test_ten_thousand_replays_take_no_memory(torch):
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    @torch.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    x = torch.ones(4, 8)
+    for _ in range(1000):
+        step(x)
+    counts, before, start = torch._C.live_counts(), resident(), time.perf_counter()
+    for _ in range(10_000):
+        step(x)
+    seconds = time.perf_counter() - start
+    assert step._compiled_state.road == "replay" and step._compiled_state.plans[0].hits > 10_000
+    assert torch._C.live_counts() == counts
+    assert resident() - before < 4 << 20
+    assert seconds < 60, "a step of four layers' worth of ops takes some 50 us in an optimised build"
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="the system does not say how much memory a process has"
+)
+def test_a_thousand_shapes_take_no_memory(torch):
+    f = torch.compile(lambda x: (x * 2 + 1).tanh())
+    shapes = range(1, 1001)
+
+    def call(n):
+        for _ in range(4):
+            f(torch.ones(n))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(2001, 2301):
+            call(n)
+        before = resident()
+        for n in shapes:
+            call(n)
+    assert resident() - before < 8 << 20
+    state = f._compiled_state
+    assert len(state.plans) <= 16 and len(state.forms) <= 256
+
+
+def test_threads_share_a_compiled_function(torch):
+    w = torch.arange(4.0)
+    f = torch.compile(lambda x, k: (x * w + k).tanh())
+    problems = []
+
+    def work(n):
+        for i in range(60):
+            x, k = torch.full((4,), float(n)), float(i // 20)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ours = f(x, k)
+            if bits(torch, ours) != bits(torch, (x * w + k).tanh()):
+                problems.append((n, i))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not problems
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_process_goes_on_with_the_plans(torch):
+    f = torch.compile(lambda x: x * 2 + 1)
+    x = torch.arange(100_000.0)
+    expected = bits(torch, x * 2 + 1)
+    for _ in range(4):
+        f(x)
+    child = os.fork()
+    if not child:
+        try:
+            good = bits(torch, f(x)) == expected and f._compiled_state.road == "replay"
+            good &= bits(torch, f(x[:3])) == bits(torch, x[:3] * 2 + 1)
+            os._exit(0 if good else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert bits(torch, f(x)) == expected
