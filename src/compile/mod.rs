@@ -2,8 +2,8 @@
 //!
 //! A `Recorder` watches a call through the tracer and numbers its tensors; a `Plan` is the list of primitives that were
 //! called, backward and optimizer included, with the effects that others see: writes to tensors that were there before,
-//! gradients that were set. Passes (`passes/`) replace steps by what does the same in less
-//! time. Whether a call may be replaced by its plan is not decided here: `python` checks what the function read.
+//! gradients that were set. Passes (`passes/`) replace steps by what does the same in less time. Whether a call may be
+//! replaced by its plan is not decided here: `python` checks what the function read.
 //!
 //! A plan can also be saved: `load` reads it back, and needs neither the function nor Python.
 

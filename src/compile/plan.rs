@@ -4,7 +4,8 @@
 use super::look::Look;
 use super::passes::{self, Parts, Passes, Stage};
 use super::prepared::Prepared;
-use super::step::{Arg, Slot, Source, Step, Variant, missing, numbers};
+pub use super::step::{Arg, Slot, Source, Step, Variant};
+use super::step::{missing, numbers};
 use crate::autograd::{self, GradGuard};
 use crate::dispatch::{call_inplace, call_into, call_out};
 use crate::dtype::{DType, Scalar};
@@ -184,16 +185,19 @@ impl Plan {
         let _mode = GradGuard::new(mode);
         // A level of forward mode sees each step.
         let as_one = own(|own| own.forward.get() == 0);
+        let anew =
+            |stage: &Stage| stage.numbered().any(|(i, _)| slots.binary_search_by_key(&i, |(s, _)| s.step).is_ok());
         for (stage, facts) in self.stages.iter().zip(&self.facts) {
             *effect |= facts.effect;
+            let as_one = as_one && (slots.is_empty() || !anew(stage));
             match stage {
                 Stage::Fused(fused) if as_one && fused.run(&mut now) => {}
                 Stage::Prepared(prepared) if as_one && self.prepared(prepared, &mut now)? => {}
                 _ => {
                     for (origin, step) in stage.numbered() {
                         let from = slots.partition_point(|(s, _)| s.step < origin);
-                        let changed = &slots[from..slots.partition_point(|(s, _)| s.step <= origin)];
-                        self.run_step(step, changed, &mut now)?;
+                        let count = slots[from..].iter().take_while(|(s, _)| s.step == origin).count();
+                        self.run_step(step, &slots[from..from + count], &mut now)?;
                     }
                 }
             }
@@ -295,7 +299,6 @@ impl Plan {
     }
 }
 
-/// The tensors that a plan is given, a line for each.
 fn givens(sources: &[Source]) -> String {
     let mut out = String::new();
     for (n, source) in sources.iter().enumerate() {

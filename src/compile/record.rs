@@ -1,4 +1,4 @@
-//! Watches one call of a function: what a plan of it is made of.
+//! Watches one call of a function and makes a plan of it.
 //!
 //! Tensors are identified by the address of their handle. Handles and storages are held weakly: that keeps addresses
 //! unique, and what counts owners (a gradient that is taken over instead of copied) sees what it sees without a recorder.
@@ -8,7 +8,9 @@ use super::recorded::Recorded;
 use super::step::{Arg, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
 use crate::autograd::{Node, history};
+use crate::dtype::DType;
 use crate::error::Error;
+use crate::layout::Layout;
 use crate::observe::Raw;
 use crate::op::tracer::{Change, Form, Traced, Tracer};
 use crate::op::{Body, Op, Value};
@@ -209,15 +211,8 @@ fn graph_of(t: &Tensor, inputs: &[(Tensor, bool, bool)]) -> Result<Option<Edge>,
 impl State {
     fn into_recorded(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant) -> Recorded {
         let sources = self.known.into_iter().map(|k| k.source).collect();
-        Recorded {
-            sources,
-            looks: self.looks,
-            steps: self.steps,
-            results,
-            graphs,
-            read_grads: self.read_grads,
-            variant,
-        }
+        let State { steps, looks, read_grads, .. } = self;
+        Recorded { sources, steps, looks, results, graphs, read_grads, variant }
     }
     fn add(&mut self, t: &Tensor, source: Source) -> usize {
         let number = self.known.len();
@@ -263,8 +258,7 @@ impl State {
             return Err("it makes a tensor that requires grad".into());
         }
         let (layout, dtype) = (t.layout().clone(), t.dtype());
-        let first =
-            |layout: &crate::layout::Layout, dtype: crate::dtype::DType| (layout.offset * dtype.size()) as isize;
+        let first = |layout: &Layout, dtype: DType| (layout.offset * dtype.size()) as isize;
         let shift = first(&layout, dtype) - first(&self.looks[of].layout, self.looks[of].dtype);
         let n = self.add(t, Source::Made);
         self.steps.push(Step::Alias { of, layout, shift, dtype, counted, result: n });

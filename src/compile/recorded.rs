@@ -8,9 +8,9 @@ use crate::tensor::Edge;
 
 pub struct Recorded {
     pub sources: Vec<Source>,
-    /// What the tensors look like in every run, by number; empty where that is not known.
-    pub looks: Vec<Look>,
     pub steps: Vec<Step>,
+    /// What each tensor looks like in every run; empty where that is not known, as of a file: then passes wait for a run.
+    pub looks: Vec<Look>,
     /// The numbers of what the call returned.
     pub results: Vec<usize>,
     /// The released graph that each result refers to.
@@ -26,7 +26,7 @@ impl Recorded {
         listing(&self.sources, &self.steps, &self.results, &[])
     }
     pub fn into_plan(self, passes: Passes) -> Plan {
-        let Recorded { sources, looks, steps, results, graphs, read_grads, variant } = self;
+        let Recorded { sources, steps, looks, results, graphs, read_grads, variant } = self;
         let mut plan = Plan::new(sources, steps, results, graphs, read_grads, variant);
         plan.optimize(&looks, passes);
         plan

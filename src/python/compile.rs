@@ -331,7 +331,7 @@ impl PyPlan {
         // SAFETY: the interpreter lock is held here and where the frame is dropped.
         let _frame = unsafe { Frame::enter() };
         // Looking at the clock takes longer than a short step: one run in eight is timed.
-        let timed = this.hits.load(Ordering::Relaxed) % 8 == 0;
+        let timed = this.hits.load(Ordering::Relaxed).is_multiple_of(8);
         let start = timed.then(Instant::now);
         let run = match this.took.load(Ordering::Relaxed) > RELEASE_LOCK_FROM {
             true => {

@@ -540,7 +540,7 @@ impl Guards {
     /// Numbers of tensors from outside count from the number of arguments on.
     fn pattern<'a>(&'a self, inputs: &'a [Tensor]) -> impl Iterator<Item = Alias> + 'a {
         let n = inputs.len();
-        let one = move |(i, t): (usize, &Tensor)| {
+        let one = move |(i, t): (usize, &'a Tensor)| {
             let (id, memory) = (t.id(), t.storage().id());
             let same = inputs[..i].iter().position(|o| o.id() == id);
             let same = same.or_else(|| self.handles.get(&id).map(|o| n + o));

@@ -74,7 +74,7 @@ pub fn decode(graph: &str, memories: HashMap<String, Tensor>, target: Option<Dev
     let read_grads = sources.iter().filter_map(|s| if let Source::GradOf(of) = s { Some(*of) } else { None }).collect();
     let graphs = results.iter().map(|_| None).collect();
     let recorded =
-        Recorded { sources, looks: Vec::new(), steps, results, graphs, read_grads, variant: Variant::Unrecorded };
+        Recorded { sources, steps, looks: Vec::new(), results, graphs, read_grads, variant: Variant::Unrecorded };
     Ok(Decoded { recorded, inputs, tensors, dtype, device })
 }
 
