@@ -1,5 +1,7 @@
 //! Which computation of a family is meant: one enum for the kernels of both devices.
 
+use crate::dtype::Scalar;
+
 /// Reductions over any set of dimensions. `Any` and `All` test for nonzero, NaN included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reduce {
@@ -105,4 +107,14 @@ pub enum Outside {
     Zeros,
     Border,
     Reflection,
+}
+
+/// What an elementwise rule of a program reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RuleInput {
+    Number(Scalar),
+    /// A tensor in memory, by its place in the list of operands.
+    Operand(usize),
+    /// The result of an earlier rule.
+    Rule(usize),
 }

@@ -233,6 +233,10 @@ impl Storage {
             Buffer::Meta(_) => Err(no_data()),
         }
     }
+    /// Whether the memory belongs to somebody else, who may have given it to other storages too.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.buffer(), Buffer::Cpu(b) if b.is_foreign())
+    }
     pub fn is_read_only(&self) -> bool {
         matches!(self.buffer(), Buffer::Cpu(b) if b.is_read_only())
     }
@@ -242,8 +246,7 @@ impl Storage {
     }
     /// Whether `grow` may replace the memory.
     pub fn is_resizable(&self) -> bool {
-        let foreign = matches!(self.buffer(), Buffer::Cpu(b) if b.is_foreign());
-        !foreign && !self.root().0.fixed.load(Ordering::Acquire)
+        !self.is_foreign() && !self.root().0.fixed.load(Ordering::Acquire)
     }
     #[inline]
     pub fn version(&self) -> u32 {

@@ -34,10 +34,13 @@ def bits(torch, value):
 
 
 def trail(torch, make, calls, compiled):
-    """What `calls` calls show: `make()` returns the function, the arguments of call i, and the tensors to look at."""
+    """What `calls` calls show: `make()` returns the function, the arguments of call i, and the tensors to look at.
+
+    `compiled` may be the options of `compile`.
+    """
     torch.manual_seed(7)
     f, arguments, tensors = make()
-    g = torch.compile(f) if compiled else f
+    g = torch.compile(f, options=compiled if isinstance(compiled, dict) else None) if compiled else f
     seen, roads = [], []
     for i in range(calls):
         args = arguments(i)

@@ -26,6 +26,12 @@ LINES = (
     "w.data.mul_(0.9)",
     "if k > 1: {d} = {a} * 2",
     "for i in range(n): {d} = {a} + i",
+    "{d} = ({a} * 2 + {b}).exp() - {c}",
+    "{d} = {a}.clamp(-1, 1) * {b}[0] - {c}[:, :1]",
+    "{d} = ({a} > {b}).float() * {c} + ({a}.double() / 3).to(torch.bfloat16)",
+    "{d} = {a} + 1; {d}.mul_({b}.detach()).add_(2)",
+    "state.t().sub_({a}.detach() * 0.1).clamp_(-3, 3)",
+    "{d} = {a}.t() + {a}.t() + ({b} + {c}) * ({b} + {c})",
 )
 RARE = (
     "{d} = {a} * {b}.sum().item()",
@@ -57,8 +63,13 @@ def program(rng) -> str:
     return "def f(x, y, k):\n    " + "\n    ".join([*body, end])
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_a_random_program(torch, seed):
+# All seeds go through all passes, some through each alone and through none.
+ALONE = ([], ["dead_code"], ["common"], ["fuse"], ["prepare"])
+RUNS = [(None, seed) for seed in range(80)] + [(passes, seed) for seed in range(0, 80, 5) for passes in ALONE]
+
+
+@pytest.mark.parametrize(("passes", "seed"), RUNS, ids=lambda v: v if isinstance(v, int) else ",".join(v or ["all"]))
+def test_a_random_program(torch, passes, seed):
     text = program(random.Random(seed))
 
     def make():
@@ -95,6 +106,6 @@ def test_a_random_program(torch, seed):
     plain, _ = trail(torch, make, 12, False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ours, roads = trail(torch, make, 12, True)
+        ours, roads = trail(torch, make, 12, True if passes is None else {"passes": passes})
     for i, (a, b) in enumerate(zip(plain, ours, strict=True)):
         assert a == b, f"call {i} differs, by the road {roads[i]}:\n{text}"

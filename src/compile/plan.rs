@@ -1,82 +1,25 @@
-//! A plan: the primitives of a call in their order, with the tensors that they read and make by number.
+//! A plan: the primitives of a call in their order, with the tensors that they read and make by number, and what runs in
+//! their place once the passes have seen them.
 
+use super::look::Look;
+use super::passes::{self, Parts, Passes, Stage};
+use super::prepared::Prepared;
+pub use super::step::{Arg, Slot, Source, Step, Variant};
+use super::step::{missing, numbers};
 use crate::autograd::{self, GradGuard};
 use crate::dispatch::{call_inplace, call_into, call_out};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::op::tracer::{Form, show};
-use crate::op::{Args, Body, Op, Outputs, Value};
+use crate::op::tracer::Form;
+use crate::op::{Args, Body, Outputs, Value};
+use crate::rt::thread_state::own;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
 use std::fmt::Write;
 
-/// Where a tensor comes from.
-pub enum Source {
-    /// An argument of the function.
-    Input(usize),
-    /// It was there before the call.
-    Outside(Tensor),
-    /// The gradient that a tensor has when the call begins.
-    GradOf(usize),
-    /// A step makes it.
-    Made,
-}
-
-/// An argument of a step.
-pub enum Arg {
-    Value(Value<'static>),
-    Tensor(usize),
-    Tensors(Vec<Option<usize>>),
-}
-
-pub enum Step {
-    Call {
-        op: &'static Op,
-        form: Form,
-        args: Vec<Arg>,
-        outs: Vec<usize>,
-        results: SmallVec<[usize; 1]>,
-        /// Grad mode at the call.
-        grad: bool,
-        /// It advances a generator.
-        draws: bool,
-        /// Part of an optimizer's step.
-        in_step: bool,
-    },
-    /// Another handle on the memory of a tensor, without history; `counted` if it shares the version counter.
-    Alias {
-        of: usize,
-        /// Its offset is replaced: the first element lies `shift` bytes after that of `of`.
-        layout: Layout,
-        shift: isize,
-        dtype: DType,
-        counted: bool,
-        result: usize,
-    },
-    SetGrad {
-        leaf: usize,
-        grad: Option<usize>,
-    },
-}
-
-/// Whether the steps run under the grad mode in which they were called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// No step was recorded in a graph, so none will be.
-    AsCalled,
-    /// The gradients are steps themselves, so nothing is recorded.
-    Unrecorded,
-    /// The steps are the calls as they were made, and are recorded as they were.
-    Recorded,
-}
-
-/// A number of a step that is read anew in each call: a learning rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slot {
-    pub step: usize,
-    pub arg: usize,
-}
+/// The results of a run.
+pub type Tensors = SmallVec<[Tensor; 4]>;
 
 /// Why a run has failed.
 pub enum Failure {
@@ -85,7 +28,7 @@ pub enum Failure {
     After(Error),
 }
 
-/// Tensors that a step reads for the last time, and whether others see what it does.
+/// Tensors that a stage reads for the last time, and whether others see what it does.
 #[derive(Default)]
 struct Facts {
     last: SmallVec<[usize; 4]>,
@@ -94,7 +37,10 @@ struct Facts {
 
 pub struct Plan {
     sources: Vec<Source>,
+    /// As they were recorded.
     steps: Vec<Step>,
+    /// What runs in their place.
+    stages: Vec<Stage>,
     facts: Vec<Facts>,
     results: Vec<usize>,
     /// The released graph that each result refers to.
@@ -113,9 +59,21 @@ impl Plan {
         read_grads: Vec<usize>,
         variant: Variant,
     ) -> Plan {
-        let mut plan = Plan { sources, steps, facts: Vec::new(), results, graphs, read_grads, variant };
+        let stages = passes::as_recorded(&steps);
+        let mut plan = Plan { sources, steps, stages, facts: Vec::new(), results, graphs, read_grads, variant };
         plan.facts = plan.liveness();
         plan
+    }
+    /// Runs passes; `looks` are what the tensors look like in every run, by number. Steps that are recorded in a graph stay
+    /// as they are.
+    pub fn optimize(&mut self, looks: &[Look], chosen: Passes) {
+        if self.variant == Variant::Recorded || looks.len() != self.sources.len() {
+            return;
+        }
+        let steps = self.steps.iter().cloned().enumerate().collect();
+        let parts = Parts { sources: &self.sources, looks, results: &self.results, steps };
+        self.stages = passes::run(parts, chosen);
+        self.facts = self.liveness();
     }
     pub fn len(&self) -> usize {
         self.steps.len()
@@ -149,39 +107,17 @@ impl Plan {
     }
 
     fn liveness(&self) -> Vec<Facts> {
-        let mut facts: Vec<Facts> = self.steps.iter().map(|_| Facts::default()).collect();
+        let mut facts: Vec<Facts> = self.stages.iter().map(|_| Facts::default()).collect();
         // The tensor whose memory each one shows, as far as it is known.
         let mut shown: Vec<usize> = (0..self.sources.len()).collect();
         let mut inside: Vec<bool> = self.sources.iter().map(|s| matches!(s, Source::Made)).collect();
-        for (step, fact) in self.steps.iter().zip(&mut facts) {
-            match step {
-                Step::SetGrad { .. } => fact.effect = true,
-                Step::Alias { of, result, .. } => {
-                    shown[*result] = shown[*of];
-                    inside[*result] = inside[shown[*of]];
-                }
-                Step::Call { op, form, args, outs, results, draws, .. } => {
-                    let first = args.iter().find_map(|a| if let Arg::Tensor(n) = a { Some(*n) } else { None });
-                    if *form == Form::Functional && !matches!(op.body, Body::Elementwise(_) | Body::Kernel(_)) {
-                        // A view, or an op that may return its argument.
-                        let from = args.iter().flat_map(Arg::tensors).any(|n| !inside[n]);
-                        for &r in results {
-                            shown[r] = first.map_or(r, |f| shown[f]);
-                            inside[r] &= !from;
-                        }
-                    }
-                    let written = args.iter().enumerate().filter(|(i, _)| op.sig.written & (1 << i) != 0);
-                    let mut targets = written.flat_map(|(_, a)| a.tensors()).chain(outs.iter().copied());
-                    fact.effect = targets.any(|n| !inside[n])
-                        || *form == Form::InPlace && first.is_some_and(|n| !inside[n])
-                        || *draws;
-                }
-            }
-        }
         let mut last = vec![None; self.sources.len()];
-        for (i, step) in self.steps.iter().enumerate() {
-            step.reads(|n| last[n] = Some(i));
-            step.makes(|n| last[n] = last[n].max(Some(i)));
+        for (i, (stage, fact)) in self.stages.iter().zip(&mut facts).enumerate() {
+            for step in stage.steps() {
+                fact.effect |= is_visible(step, &mut shown, &mut inside);
+                step.reads(|n| last[n] = Some(i));
+                step.makes(|n| last[n] = last[n].max(Some(i)));
+            }
         }
         for (n, at) in last.iter().enumerate() {
             if let Some(at) = at.filter(|_| !self.results.contains(&n)) {
@@ -193,14 +129,14 @@ impl Plan {
 
     /// Runs the steps; returns what then stands for the results. `slots` are the numbers that replace those recorded, in the order
     /// of their steps.
-    pub fn run(&self, inputs: &[Tensor], slots: &[(Slot, f64)]) -> std::result::Result<Vec<Tensor>, Failure> {
+    pub fn run(&self, inputs: &[Tensor], slots: &[(Slot, f64)]) -> std::result::Result<Tensors, Failure> {
         let mut effect = false;
         let run = self.run_steps(inputs, slots, &mut effect);
         run.map_err(|e| if effect { Failure::After(e) } else { Failure::Before(e) })
     }
 
-    fn run_steps(&self, inputs: &[Tensor], mut slots: &[(Slot, f64)], effect: &mut bool) -> Result<Vec<Tensor>> {
-        let mut now: Vec<Option<Tensor>> = Vec::with_capacity(self.sources.len());
+    fn run_steps(&self, inputs: &[Tensor], slots: &[(Slot, f64)], effect: &mut bool) -> Result<Tensors> {
+        let mut now: SmallVec<[Option<Tensor>; 24]> = SmallVec::with_capacity(self.sources.len());
         for source in &self.sources {
             now.push(match source {
                 Source::Input(i) => Some(inputs.get(*i).ok_or_else(missing)?.clone()),
@@ -211,16 +147,29 @@ impl Plan {
         }
         let mode = autograd::grad_enabled();
         let _mode = GradGuard::new(mode);
-        for (i, (step, facts)) in self.steps.iter().zip(&self.facts).enumerate() {
-            let (changed, after) = slots.split_at(slots.iter().take_while(|(s, _)| s.step == i).count());
-            slots = after;
+        // A level of forward mode sees each step.
+        let as_one = own(|own| own.forward.get() == 0);
+        let anew =
+            |stage: &Stage| stage.numbered().any(|(i, _)| slots.binary_search_by_key(&i, |(s, _)| s.step).is_ok());
+        for (stage, facts) in self.stages.iter().zip(&self.facts) {
             *effect |= facts.effect;
-            self.run_step(step, changed, &mut now)?;
+            let as_one = as_one && (slots.is_empty() || !anew(stage));
+            match stage {
+                Stage::Fused(fused) if as_one && fused.run(&mut now) => {}
+                Stage::Prepared(prepared) if as_one && self.prepared(prepared, &mut now)? => {}
+                _ => {
+                    for (origin, step) in stage.numbered() {
+                        let from = slots.partition_point(|(s, _)| s.step < origin);
+                        let count = slots[from..].iter().take_while(|(s, _)| s.step == origin).count();
+                        self.run_step(step, &slots[from..from + count], &mut now)?;
+                    }
+                }
+            }
             for &n in &facts.last {
                 now[n] = None;
             }
         }
-        let mut results = Vec::with_capacity(self.results.len());
+        let mut results = Tensors::new();
         for (&n, graph) in self.results.iter().zip(&self.graphs) {
             let t = now[n].clone().ok_or_else(missing)?;
             if let Some(edge) = graph {
@@ -231,6 +180,10 @@ impl Plan {
         Ok(results)
     }
 
+    fn prepared(&self, prepared: &Prepared, now: &mut [Option<Tensor>]) -> Result<bool> {
+        autograd::set_grad_enabled(false);
+        prepared.run(now)
+    }
     fn run_step(&self, step: &Step, changed: &[(Slot, f64)], now: &mut [Option<Tensor>]) -> Result<()> {
         match step {
             Step::Call { op, form, args, outs, results, grad, .. } => {
@@ -277,23 +230,37 @@ impl Plan {
         Ok(())
     }
 
-    /// The plan as text, a line for each step; equal for plans that do the same.
-    pub fn listing(&self, slots: &[Slot]) -> String {
+    /// The steps as they were recorded, a line for each; equal for plans that do the same.
+    pub fn recorded(&self, slots: &[Slot]) -> String {
         listing(&self.sources, &self.steps, &self.results, slots)
     }
-    /// The name of each step's op.
-    pub fn ops(&self) -> Vec<&'static str> {
-        let name = |s: &Step| match s {
-            Step::Call { op, .. } => op.name(),
-            Step::Alias { .. } => "alias",
-            Step::SetGrad { .. } => "set_grad",
+    /// What runs, a line for each stage; the steps of one that is fused are indented.
+    pub fn listing(&self, slots: &[Slot]) -> String {
+        let mut out = givens(&self.sources);
+        for stage in &self.stages {
+            let text = |(i, step): (usize, &Step)| step.text(|arg| slots.contains(&Slot { step: i, arg }));
+            let lines: Vec<String> = stage.numbered().map(text).collect();
+            let _ = match (stage, &lines[..]) {
+                (Stage::Fused(fused), [_, _, ..]) => {
+                    writeln!(out, "{} = {}:\n    {}", numbers(&fused.made()), fused.name(), lines.join("\n    "))
+                }
+                _ => writeln!(out, "{}", lines.join("\n")),
+            };
+        }
+        let _ = write!(out, "return {}", numbers(&self.results));
+        out
+    }
+    /// The name of each stage: an op, or several as `fused(add, mul)`.
+    pub fn ops(&self) -> Vec<String> {
+        let name = |s: &Stage| match s {
+            Stage::Fused(fused) => fused.name(),
+            other => other.steps().map(Step::name).collect::<Vec<_>>().join("+"),
         };
-        self.steps.iter().map(name).collect()
+        self.stages.iter().map(name).collect()
     }
 }
 
-/// Steps as text, a line for each.
-pub(super) fn listing(sources: &[Source], steps: &[Step], results: &[usize], slots: &[Slot]) -> String {
+fn givens(sources: &[Source]) -> String {
     let mut out = String::new();
     for (n, source) in sources.iter().enumerate() {
         let _ = match source {
@@ -303,9 +270,14 @@ pub(super) fn listing(sources: &[Source], steps: &[Step], results: &[usize], slo
             Source::Made => Ok(()),
         };
     }
+    out
+}
+
+/// Steps as text, a line for each.
+pub(super) fn listing(sources: &[Source], steps: &[Step], results: &[usize], slots: &[Slot]) -> String {
+    let mut out = givens(sources);
     for (i, step) in steps.iter().enumerate() {
-        let open = |arg: usize| slots.contains(&Slot { step: i, arg });
-        let _ = writeln!(out, "{}", step.text(open));
+        let _ = writeln!(out, "{}", step.text(|arg| slots.contains(&Slot { step: i, arg })));
     }
     let _ = write!(out, "return {}", numbers(results));
     out
@@ -325,90 +297,29 @@ fn beyond() -> Error {
     Error::runtime("a step of a plan shows memory beyond that of its tensor")
 }
 
-#[cold]
-fn missing() -> Error {
-    Error::internal("a step of a plan reads a tensor that is not there")
-}
-
-fn numbers(list: &[usize]) -> String {
-    list.iter().map(|n| format!("%{n}")).collect::<Vec<_>>().join(", ")
-}
-
-impl Arg {
-    pub(super) fn tensors(&self) -> impl Iterator<Item = usize> + '_ {
-        let (one, many): (Option<usize>, &[Option<usize>]) = match self {
-            Arg::Tensor(n) => (Some(*n), &[]),
-            Arg::Tensors(list) => (None, list),
-            Arg::Value(_) => (None, &[]),
-        };
-        one.into_iter().chain(many.iter().flatten().copied())
-    }
-    #[inline]
-    fn value<'a>(&'a self, now: &'a [Option<Tensor>]) -> Result<Value<'a>> {
-        Ok(match self {
-            Arg::Value(v) => v.reborrow(),
-            Arg::Tensor(n) => Value::Tensor(now[*n].as_ref().ok_or_else(missing)?),
-            Arg::Tensors(list) => {
-                let one = |n: &Option<usize>| n.map(|n| now[n].clone().ok_or_else(missing)).transpose();
-                Value::Tensors(list.iter().map(one).collect::<Result<_>>()?)
-            }
-        })
-    }
-    fn text(&self) -> String {
-        match self {
-            Arg::Tensor(n) => format!("%{n}"),
-            Arg::Tensors(list) => {
-                let each: Vec<String> = list.iter().map(|n| n.map_or("None".into(), |n| format!("%{n}"))).collect();
-                format!("[{}]", each.join(", "))
-            }
-            Arg::Value(Value::Scalar(s)) => format!("{s:?}"),
-            Arg::Value(v) => show(v),
+/// Whether others see what the step does. `shown` is the tensor whose memory each one shows, `inside` whether the plan has
+/// made that memory.
+fn is_visible(step: &Step, shown: &mut [usize], inside: &mut [bool]) -> bool {
+    match step {
+        Step::SetGrad { .. } => true,
+        Step::Alias { of, result, .. } => {
+            shown[*result] = shown[*of];
+            inside[*result] = inside[shown[*of]];
+            false
         }
-    }
-}
-
-impl Step {
-    pub(super) fn reads(&self, mut each: impl FnMut(usize)) {
-        match self {
-            Step::Call { args, outs, .. } => {
-                args.iter().flat_map(Arg::tensors).chain(outs.iter().copied()).for_each(each);
+        Step::Call { op, form, args, outs, results, draws, .. } => {
+            let first = args.iter().find_map(|a| if let Arg::Tensor(n) = a { Some(*n) } else { None });
+            if *form == Form::Functional && !matches!(op.body, Body::Elementwise(_) | Body::Kernel(_)) {
+                // A view, or an op that may return its argument.
+                let from = args.iter().flat_map(Arg::tensors).any(|n| !inside[n]);
+                for &r in results {
+                    shown[r] = first.map_or(r, |f| shown[f]);
+                    inside[r] &= !from;
+                }
             }
-            Step::Alias { of, .. } => each(*of),
-            Step::SetGrad { leaf, grad } => {
-                each(*leaf);
-                grad.iter().copied().for_each(each);
-            }
-        }
-    }
-    pub(super) fn makes(&self, mut each: impl FnMut(usize)) {
-        match self {
-            Step::Call { results, .. } => results.iter().copied().for_each(each),
-            Step::Alias { result, .. } => each(*result),
-            Step::SetGrad { .. } => {}
-        }
-    }
-    fn text(&self, open: impl Fn(usize) -> bool) -> String {
-        match self {
-            Step::Call { op, form, args, outs, results, grad, .. } => {
-                let one = |(i, arg): (usize, &Arg)| if open(i) { "slot".into() } else { arg.text() };
-                let args: Vec<String> = args.iter().enumerate().map(one).collect();
-                let (mark, out) = match form {
-                    Form::Functional => ("", String::new()),
-                    Form::InPlace => ("_", String::new()),
-                    Form::Out => ("", format!(", out=({})", numbers(outs))),
-                };
-                let mode = if *grad { "" } else { "  # no_grad" };
-                format!("{} = {}{mark}({}{out}){mode}", numbers(results), op.name(), args.join(", "))
-            }
-            Step::Alias { of, layout, shift, dtype, counted, result } => {
-                let (shape, strides) = (layout.shape.as_slice(), layout.strides.as_slice());
-                let form = if *counted { "detach" } else { "data" };
-                format!("%{result} = %{of}.{form} as {dtype} {shape:?} {strides:?}, {shift} bytes on")
-            }
-            Step::SetGrad { leaf, grad } => match grad {
-                Some(n) => format!("%{leaf}.grad = %{n}"),
-                None => format!("%{leaf}.grad = None"),
-            },
+            let written = args.iter().enumerate().filter(|(i, _)| op.sig.written & (1 << i) != 0);
+            let mut targets = written.flat_map(|(_, a)| a.tensors()).chain(outs.iter().copied());
+            targets.any(|n| !inside[n]) || *form == Form::InPlace && first.is_some_and(|n| !inside[n]) || *draws
         }
     }
 }

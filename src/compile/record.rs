@@ -1,10 +1,11 @@
-//! Watches one call of a function: what a plan of it is made of.
+//! Watches one call of a function and makes a plan of it.
 //!
 //! Tensors are identified by the address of their handle. Handles and storages are held weakly: that keeps addresses
 //! unique, and what counts owners (a gradient that is taken over instead of copied) sees what it sees without a recorder.
 
-use super::plan::{Arg, Source, Step, Variant};
+use super::look::Look;
 use super::recorded::Recorded;
+use super::step::{Arg, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
 use crate::autograd::{Node, history};
 use crate::dtype::DType;
@@ -52,7 +53,7 @@ struct State {
     memories: HashMap<usize, Vec<(usize, usize)>>,
     storages: Vec<WeakStorage>,
     /// What each known tensor looks like.
-    looks: Vec<(Layout, DType)>,
+    looks: Vec<Look>,
     /// The list of primitives: what reads only values may be given another handle on the same elements.
     of_primitives: bool,
     steps: Vec<Step>,
@@ -210,13 +211,14 @@ fn graph_of(t: &Tensor, inputs: &[(Tensor, bool, bool)]) -> Result<Option<Edge>,
 impl State {
     fn into_recorded(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant) -> Recorded {
         let sources = self.known.into_iter().map(|k| k.source).collect();
-        Recorded { sources, steps: self.steps, results, graphs, read_grads: self.read_grads, variant }
+        let State { steps, looks, read_grads, .. } = self;
+        Recorded { sources, steps, looks, results, graphs, read_grads, variant }
     }
     fn add(&mut self, t: &Tensor, source: Source) -> usize {
         let number = self.known.len();
         self.known.push(Known { handle: Arc::downgrade(&t.0), source });
         self.numbers.insert(t.id(), number);
-        self.looks.push((t.layout().clone(), t.dtype()));
+        self.looks.push(Look::of(t));
         let (memory, counter) = (t.storage().id(), t.storage().counter_id());
         let on = self.memories.entry(memory).or_default();
         if !on.iter().any(|(c, _)| *c == counter) {
@@ -257,7 +259,7 @@ impl State {
         }
         let (layout, dtype) = (t.layout().clone(), t.dtype());
         let first = |layout: &Layout, dtype: DType| (layout.offset * dtype.size()) as isize;
-        let shift = first(&layout, dtype) - first(&self.looks[of].0, self.looks[of].1);
+        let shift = first(&layout, dtype) - first(&self.looks[of].layout, self.looks[of].dtype);
         let n = self.add(t, Source::Made);
         self.steps.push(Step::Alias { of, layout, shift, dtype, counted, result: n });
         Ok(n)
@@ -266,8 +268,8 @@ impl State {
     fn stand_in(&self, t: &Tensor) -> Option<usize> {
         let on = self.memories.get(&t.storage().id())?;
         let (_, of) = on.iter().find(|(counter, _)| *counter == t.storage().counter_id())?;
-        let (layout, dtype) = &self.looks[*of];
-        (*layout == *t.layout() && *dtype == t.dtype()).then_some(*of)
+        let look = &self.looks[*of];
+        (look.layout == *t.layout() && look.dtype == t.dtype()).then_some(*of)
     }
     fn arg(&mut self, v: &Value, only_values: bool) -> Result<Arg, String> {
         let one = |state: &mut State, t: &Tensor| match !only_values

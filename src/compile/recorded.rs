@@ -1,11 +1,15 @@
 //! What a call computed, as it was recorded: what a plan is made of, and what a file of a plan holds.
 
+use super::look::Look;
+use super::passes::Passes;
 use super::plan::{Plan, Source, Step, Variant, listing};
 use crate::tensor::Edge;
 
 pub struct Recorded {
     pub sources: Vec<Source>,
     pub steps: Vec<Step>,
+    /// What each tensor looks like in every run; empty where that is not known, as of a file: then no pass runs.
+    pub looks: Vec<Look>,
     /// The numbers of what the call returned.
     pub results: Vec<usize>,
     /// The released graph that each result refers to.
@@ -20,8 +24,10 @@ impl Recorded {
     pub fn listing(&self) -> String {
         listing(&self.sources, &self.steps, &self.results, &[])
     }
-    pub fn into_plan(self) -> Plan {
-        let Recorded { sources, steps, results, graphs, read_grads, variant } = self;
-        Plan::new(sources, steps, results, graphs, read_grads, variant)
+    pub fn into_plan(self, passes: Passes) -> Plan {
+        let Recorded { sources, steps, looks, results, graphs, read_grads, variant } = self;
+        let mut plan = Plan::new(sources, steps, results, graphs, read_grads, variant);
+        plan.optimize(&looks, passes);
+        plan
     }
 }

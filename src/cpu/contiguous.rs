@@ -1,6 +1,6 @@
 //! A rule's loop on contiguous operands of the loop's own dtype.
 
-use super::loops::{Class, Entry, Loops};
+use super::loops::{BLOCK, Class, Entry, Loops};
 use super::parallel::par_for;
 use crate::dtype::DType;
 
@@ -61,14 +61,16 @@ impl Flat<'_> {
         }
         let (size_in, size_out) = (self.class.dtype().size(), self.entry.result.size());
         let (base, out) = (Shared(inputs), Shared(out));
-        par_for(n, self.grain, |r| {
+        // In whole blocks, so that the result does not depend on the number of threads.
+        par_for(n.div_ceil(BLOCK), self.grain.div_ceil(BLOCK), |r| {
             let mut part = NO_POINTERS;
+            let (start, end) = (r.start * BLOCK, (r.end * BLOCK).min(n));
             // SAFETY: ranges lie within `0..n` and are disjoint.
             unsafe {
                 for (p, b) in part.iter_mut().zip(&base.get()[..count]) {
-                    *p = b.add(r.start * size_in);
+                    *p = b.add(start * size_in);
                 }
-                f(part.as_ptr(), out.get().add(r.start * size_out), r.len());
+                f(part.as_ptr(), out.get().add(start * size_out), end - start);
             }
         });
     }

@@ -65,6 +65,8 @@ impl Class {
 pub struct Entry {
     by_isa: [LoopFn; 3],
     pub result: DType,
+    /// How an element is computed depends on its block: blocks with operands out of the fast path's range take another.
+    pub checked: bool,
 }
 
 impl Entry {
@@ -327,18 +329,20 @@ impl<const N: usize, R: TestComplex<N>> Apply<N, c128, bool> for ViaTestComplex<
 /// `T`, `U` for the baseline, `TV`, `UV` (floats with fused multiply-add) for AVX2 and above.
 const fn light<const N: usize, A: Apply<N, T, U> + Apply<N, TV, UV>, T: Copy, U, TV: Copy, UV>(result: DType) -> Entry {
     let base: LoopFn = baseline::<N, A, T, U>;
+    let checked = <A as Apply<N, T, U>>::CHECKED;
     if !cfg!(target_arch = "x86_64") {
-        return Entry { by_isa: [base; 3], result };
+        return Entry { by_isa: [base; 3], result, checked };
     }
     let wide: LoopFn = avx2::<N, A, TV, UV>;
-    Entry { by_isa: [base, wide, wide], result }
+    Entry { by_isa: [base, wide, wide], result, checked }
 }
 const fn heavy<const N: usize, A: Apply<N, T, T> + Apply<N, TV, TV>, T: Copy, TV: Copy>(result: DType) -> Entry {
     let base: LoopFn = baseline::<N, A, T, T>;
+    let checked = <A as Apply<N, T, T>>::CHECKED;
     if !cfg!(target_arch = "x86_64") {
-        return Entry { by_isa: [base; 3], result };
+        return Entry { by_isa: [base; 3], result, checked };
     }
-    Entry { by_isa: [base, avx2::<N, A, TV, TV>, avx512::<N, A, TV, TV>], result }
+    Entry { by_isa: [base, avx2::<N, A, TV, TV>, avx512::<N, A, TV, TV>], result, checked }
 }
 
 /// SAFETY: as `LoopFn`.
@@ -365,7 +369,7 @@ unsafe fn avx512<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *
 }
 
 /// Elements that are computed into registers or a small array before they are written.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 
 /// SAFETY: as `LoopFn`.
 #[inline(always)]

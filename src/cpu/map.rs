@@ -7,7 +7,7 @@
 
 use super::contiguous::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, Shared};
 use super::convert::{ConvertFn, converter};
-use super::loops::{LoopFn, Loops};
+use super::loops::{BLOCK, LoopFn, Loops};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
 use super::tile::{CHUNK_BYTES, Scratch, Space, Tile, Walk, is_contiguous};
@@ -123,7 +123,8 @@ impl Call<'_> {
             }
         }
         let (base, out) = (Shared(&*pointers), Shared(out.ptr));
-        par_for(self.n, self.flat.grain, |r| {
+        par_for(self.n.div_ceil(BLOCK), self.flat.grain.div_ceil(BLOCK), |r| {
+            let r = r.start * BLOCK..(r.end * BLOCK).min(self.n);
             let mut scratch = Scratch::take();
             let chunk = CHUNK_BYTES / size;
             let mut part = *base.get();
@@ -209,11 +210,12 @@ struct Task {
 }
 
 /// From the loop's result dtype to the output's, through the compute dtype if that is narrower.
-fn out_steps(result: DType, compute: DType, own: DType, out: DType) -> [Option<ConvertFn>; 2] {
+pub(super) fn out_dtypes(result: DType, compute: DType, own: DType, out: DType) -> [DType; 2] {
     let via = if result != own || compute == own { result } else { compute };
-    if via == out || own.is_float() || own.is_complex() {
-        return [converter(result, out), None];
-    }
+    if own.is_float() || own.is_complex() { [out, out] } else { [via, out] }
+}
+fn out_steps(result: DType, compute: DType, own: DType, out: DType) -> [Option<ConvertFn>; 2] {
+    let [via, out] = out_dtypes(result, compute, own, out);
     [converter(result, via), converter(via, out)]
 }
 
@@ -237,7 +239,7 @@ unsafe fn constant(x: &Input, compute: DType, own: DType) -> [u64; 2] {
     let mut value = [[0u64; 2]; 3];
     let mut last = 0;
     match *x {
-        Input::Scalar(s) => store(narrow(s, compute), own, &mut value[0]),
+        Input::Scalar(s) => value[0] = number(s, compute, own),
         // SAFETY: one element moves between buffers of sixteen bytes.
         Input::Strided { ptr, dtype, .. } => unsafe {
             std::ptr::copy_nonoverlapping(ptr, value[0].as_mut_ptr().cast(), dtype.size());
@@ -249,6 +251,13 @@ unsafe fn constant(x: &Input, compute: DType, own: DType) -> [u64; 2] {
         },
     }
     value[last]
+}
+
+/// A number of a call that computes in `compute`, in the loop's dtype.
+pub(super) fn number(s: Scalar, compute: DType, own: DType) -> [u64; 2] {
+    let mut value = [0; 2];
+    store(narrow(s, compute), own, &mut value);
+    value
 }
 
 /// Wraps a number into the range of an integer dtype; floats keep their full width, as in PyTorch.

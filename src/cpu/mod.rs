@@ -48,6 +48,7 @@ pub mod philox;
 pub mod polynomial;
 pub mod pool;
 pub mod pooling;
+pub mod program;
 pub mod reduce;
 pub mod resample;
 mod runs;

@@ -59,6 +59,10 @@ pub struct Tile<'a> {
 impl Space {
     /// `widest` is the largest element size held in a tile.
     pub fn new(shape: &[usize], operands: &[Walk], widest: usize) -> Space {
+        Space::in_tiles_of(shape, operands, (CHUNK_BYTES / widest).min(CHUNK))
+    }
+    /// With so many elements in a tile at most.
+    pub fn in_tiles_of(shape: &[usize], operands: &[Walk], capacity: usize) -> Space {
         let order = memory_order(shape, operands[0].strides);
         let mut space = Space {
             shape: Dims::new(),
@@ -73,7 +77,7 @@ impl Space {
         for d in order {
             space.push(shape[d], |k| operands[k].strides[d]);
         }
-        space.cut(operands, (CHUNK_BYTES / widest).min(CHUNK));
+        space.cut(operands, capacity);
         space
     }
     /// Appends an innermost dimension, or merges it into the last one.
@@ -231,6 +235,7 @@ thread_local! {
 impl Scratch {
     /// Two for each of eight inputs and the output.
     pub const COUNT: usize = 18;
+    pub const BYTES: usize = Scratch::COUNT * CHUNK_BYTES;
 
     pub fn take() -> Scratch {
         let kept = SCRATCH.try_with(|s| s.take()).ok().flatten();

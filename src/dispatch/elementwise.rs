@@ -7,7 +7,7 @@ use crate::dtype::{Category, DType, Operands, Scalar, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{Dims, Layout, broadcast, result_strides, same, same_dims};
-use crate::op::{Call, Promote, Rule, Spec, Specs, Value};
+use crate::op::{Body, Call, Op, Promote, Rule, Spec, Specs, Value};
 use crate::tensor::Tensor;
 use smallvec::{SmallVec, smallvec};
 
@@ -107,6 +107,43 @@ pub(super) fn infer(call: &Call, rule: &Rule) -> Result<Specs> {
     };
     let device = c.device;
     Ok(smallvec![Spec { layout: result_layout(call, rule, c), dtype, device }])
+}
+
+/// What an elementwise call will do, found out ahead of it.
+pub struct Prepared {
+    pub rule: &'static Rule,
+    pub compute: DType,
+    /// The result, or in place the target.
+    pub result: Spec,
+}
+
+/// Finds out what a call on tensors like these does; `target` is what it writes to in place. None where that depends on
+/// values, or where the call fails.
+pub fn prepare(op: &'static Op, args: &[Value], target: Option<&Tensor>) -> Option<Prepared> {
+    let call = Call { op, args };
+    let Body::Elementwise(e) = &op.body else { return None };
+    if matches!(op.promote, Promote::Checked(..)) {
+        return None;
+    }
+    super::check_facts(&call).ok()?;
+    let rule = e.rule(&call).ok()?;
+    let c = common(&call, rule, target).ok()?;
+    let (compute, dtype) = promoted(&call, c.dtype).ok()?;
+    if c.complex_number && !compute.is_complex() {
+        check_numbers(&call, rule, compute).ok()?;
+    }
+    if !rule.loops.supports(compute) {
+        return None;
+    }
+    let device = c.device;
+    let result = match target {
+        Some(out) => {
+            check_target(&Target { out }, c.shape(), dtype).ok()?;
+            Spec { layout: out.layout().clone(), dtype: out.dtype(), device }
+        }
+        None => Spec { layout: result_layout(&call, rule, c), dtype, device },
+    };
+    Some(Prepared { rule, compute, result })
 }
 
 /// The layout of a result of operands that are not all row-major: theirs if they agree, else in their stride order.

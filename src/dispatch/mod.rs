@@ -15,7 +15,7 @@ mod overlap;
 mod written;
 
 pub use self::capture::{Capture, Range};
-pub use self::elementwise::promoted;
+pub use self::elementwise::{Prepared, prepare, promoted};
 pub use self::inplace::call_inplace;
 pub use self::out::{call_out, resize};
 
@@ -216,6 +216,20 @@ fn run_kernel(call: &Call, k: &Kernel, outputs: &mut Outputs) -> Result<()> {
         outputs[0].copy_raw(call.tensor(0)?)?;
     }
     launch(call, k, outputs)
+}
+
+/// Runs a kernel whose results have been allocated as it would infer them.
+pub fn run_kernel_as(call: &Call, outputs: &[Tensor]) -> Result<()> {
+    let run = || match &call.op.body {
+        Body::Kernel(k) => {
+            if k.updates_self {
+                outputs.first().map_or(Ok(()), |out| out.copy_raw(call.tensor(0)?))?;
+            }
+            launch(call, k, outputs)
+        }
+        _ => Err(Error::internal("run_kernel_as: the op has no kernel")),
+    };
+    run().map_err(|e| e.in_call(call.op.title()))
 }
 
 /// Runs a kernel on the device of its outputs.

@@ -4,11 +4,11 @@
 use super::convert::type_name;
 use super::guards::{Arguments, Guards, Reach, is_left_out, is_value};
 use super::object::{borrow, wrap_bound};
-use crate::compile::{Failure, Plan, Recorder, Slot, Variant};
+use crate::compile::{Failure, Passes, Plan, Recorder, Slot, Variant};
 use crate::op::tracer::{self, Tracer, install};
 use crate::rt::retire::Frame;
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
@@ -173,7 +173,8 @@ pub struct PyPlan {
 /// The plan of a recording, or a text that says why there is none.
 ///
 /// `result` is what the call returned; `reach` is what the function read, as guards; `groups` are the param groups of
-/// optimizers with the entries that may change, and `without` the guards that leave those open.
+/// optimizers with the entries that may change, and `without` the guards that leave those open; `passes` are all, or those
+/// of these names.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // what a call is, and what was found about it
 pub fn _compile_plan<'py>(
@@ -185,7 +186,9 @@ pub fn _compile_plan<'py>(
     reach: &Bound<'py, PyList>,
     without: &Bound<'py, PyList>,
     groups: Vec<Group<'py>>,
+    passes: Option<Vec<String>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let passes = chosen(passes)?;
     let text = |s: String| Ok(PyString::new(py, &s).into_any());
     let Some(recorder) = recording.borrow().take() else {
         return Err(PyRuntimeError::new_err("compile: the recording has been used"));
@@ -196,7 +199,7 @@ pub fn _compile_plan<'py>(
         Err(problem) => return text(problem),
     };
     let plan = match recorder.finish(&outputs) {
-        Ok(recorded) => recorded.into_plan(),
+        Ok(recorded) => recorded.into_plan(passes),
         Err(problem) => return text(problem),
     };
     drop(outputs);
@@ -217,6 +220,25 @@ pub fn _compile_plan<'py>(
         took: AtomicU64::new(0),
     };
     Ok(Bound::new(py, made)?.into_any())
+}
+
+/// The passes of these names; all where none are given.
+fn chosen(names: Option<Vec<String>>) -> PyResult<Passes> {
+    let Some(names) = names else { return Ok(Passes::ALL) };
+    let mut passes = Passes::NONE;
+    match names.iter().find(|name| !passes.add(name)) {
+        None => Ok(passes),
+        Some(name) => {
+            let known = Passes::NAMES.join(", ");
+            Err(PyValueError::new_err(format!("compile: unknown pass '{name}'; expected some of {known}")))
+        }
+    }
+}
+
+/// The names of the passes.
+#[pyfunction]
+pub fn _compile_passes() -> Vec<&'static str> {
+    Passes::NAMES.to_vec()
 }
 
 /// A param group with the arguments of ops that its entries become: the argument, the key, and the position in a tuple.
@@ -272,6 +294,9 @@ impl PyPlan {
 }
 
 impl Parts {
+    fn open(&self) -> Vec<Slot> {
+        self.numbers.iter().map(|n| n.slot).collect()
+    }
     /// What the slots are now; `None` where one does not fit.
     fn slots(&self, py: Python) -> PyResult<Option<Vec<(Slot, f64)>>> {
         let mut now = Vec::with_capacity(self.numbers.len());
@@ -305,7 +330,9 @@ impl PyPlan {
         let Some(slots) = parts.slots(py)? else { return miss() };
         // SAFETY: the interpreter lock is held here and where the frame is dropped.
         let _frame = unsafe { Frame::enter() };
-        let start = Instant::now();
+        // Looking at the clock takes longer than a short step: one run in eight is timed.
+        let timed = this.hits.load(Ordering::Relaxed).is_multiple_of(8);
+        let start = timed.then(Instant::now);
         let run = match this.took.load(Ordering::Relaxed) > RELEASE_LOCK_FROM {
             true => {
                 // Other threads may run meanwhile: what the steps read keeps its form until they are done. It is let go
@@ -319,7 +346,9 @@ impl PyPlan {
             }
             false => parts.plan.run(&inputs, &slots),
         };
-        this.took.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        if let Some(start) = start {
+            this.took.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
         match run {
             Ok(results) => {
                 this.hits.fetch_add(1, Ordering::Relaxed);
@@ -338,13 +367,16 @@ impl PyPlan {
     fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
-    /// The steps as text, without the numbers that are read anew.
+    /// What runs, as text, without the numbers that are read anew.
     fn listing(&self) -> String {
-        let slots = |p: &Parts| p.numbers.iter().map(|n| n.slot).collect::<Vec<_>>();
-        self.parts().map_or(String::new(), |p| p.plan.listing(&slots(&p)))
+        self.parts().map_or(String::new(), |p| p.plan.listing(&p.open()))
     }
-    /// The names of the ops of the steps.
-    fn steps(&self) -> Vec<&'static str> {
+    /// The steps as they were recorded, as text, without the numbers that are read anew.
+    fn recorded(&self) -> String {
+        self.parts().map_or(String::new(), |p| p.plan.recorded(&p.open()))
+    }
+    /// The names of the ops of the steps; of those that run as one, `fused(add, mul)`.
+    fn steps(&self) -> Vec<String> {
         self.parts().map_or(Vec::new(), |p| p.plan.ops())
     }
     /// The guards as lines of text.

@@ -487,7 +487,7 @@ struct Outside {
 
 /// Which earlier tensor an argument is, and which has the same memory: how many bytes before, and whether writes to both
 /// count as one.
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 struct Alias {
     same: usize,
     near: usize,
@@ -534,13 +534,13 @@ impl Guards {
             handles.insert(o.tensor.id(), i);
         }
         let mut guards = Guards { arguments, modes, looks, aliases: Vec::new(), memories, handles, outside, reach };
-        guards.aliases = guards.pattern(inputs);
+        guards.aliases = guards.pattern(inputs).collect();
         Ok(guards)
     }
     /// Numbers of tensors from outside count from the number of arguments on.
-    fn pattern(&self, inputs: &[Tensor]) -> Vec<Alias> {
+    fn pattern<'a>(&'a self, inputs: &'a [Tensor]) -> impl Iterator<Item = Alias> + 'a {
         let n = inputs.len();
-        let one = |(i, t): (usize, &Tensor)| {
+        let one = move |(i, t): (usize, &'a Tensor)| {
             let (id, memory) = (t.id(), t.storage().id());
             let same = inputs[..i].iter().position(|o| o.id() == id);
             let same = same.or_else(|| self.handles.get(&id).map(|o| n + o));
@@ -551,7 +551,7 @@ impl Guards {
             let counted = other.is_some_and(|o| o.storage().counter_id() == t.storage().counter_id());
             Alias { same: same.unwrap_or(NONE), near: near.unwrap_or(NONE), distance, counted }
         };
-        inputs.iter().enumerate().map(one).collect()
+        inputs.iter().enumerate().map(one)
     }
     /// Whether the plan may run; `inputs` then holds the tensors of the arguments.
     pub fn hold(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>, inputs: &mut Vec<Tensor>) -> PyResult<bool> {
@@ -575,7 +575,7 @@ impl Guards {
         if let Some(i) = inputs.iter().zip(&self.looks).position(differs) {
             return Ok(Some(Missed::Input(i)));
         }
-        if self.pattern(inputs) != self.aliases && !is_left_out("aliases") {
+        if !self.pattern(inputs).eq(self.aliases.iter().copied()) && !is_left_out("aliases") {
             return Ok(Some(Missed::Aliases));
         }
         for o in &self.outside {

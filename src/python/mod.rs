@@ -80,16 +80,29 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
         m.add(d.get().0.name(), d)?;
     }
     functions(m)?;
+    functions_of_plans(m)?;
     autocast::add(m)?;
     mode::add(m)?;
     transform::add(m)?;
     forward::add(m)?;
-    saved_plan::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
     diagnostics::start(py)?;
     Ok(())
+}
+
+fn functions_of_plans(m: &Bound<PyModule>) -> PyResult<()> {
+    let list = [
+        wrap_pyfunction!(compile::_compile_record, m)?,
+        wrap_pyfunction!(compile::_compile_inputs, m)?,
+        wrap_pyfunction!(compile::_compile_passes, m)?,
+        wrap_pyfunction!(compile::_compile_plan, m)?,
+        wrap_pyfunction!(guards::_compile_leave_out, m)?,
+        wrap_pyfunction!(saved_plan::_compile_recorded, m)?,
+        wrap_pyfunction!(saved_plan::_compile_load, m)?,
+    ];
+    list.into_iter().try_for_each(|f| m.add_function(f))
 }
 
 fn functions(m: &Bound<PyModule>) -> PyResult<()> {
@@ -141,9 +154,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(table::op_table, m)?,
         wrap_pyfunction!(table::_call_composite, m)?,
         wrap_pyfunction!(capture::_capture, m)?,
-        wrap_pyfunction!(compile::_compile_record, m)?,
-        wrap_pyfunction!(compile::_compile_inputs, m)?,
-        wrap_pyfunction!(compile::_compile_plan, m)?,
         wrap_pyfunction!(capture::_is_traced, m)?,
         wrap_pyfunction!(capture::_in_range, m)?,
         wrap_pyfunction!(table::_result_type, m)?,

@@ -11,8 +11,9 @@ import contextlib
 import functools
 from typing import Any, TypeVar
 
+from .. import _C
 from .._absent import getattr_of
-from ._watch import PLANS, Unsupported, Watched, everything, here
+from ._watch import PLANS, Unsupported, Watched, everything, here, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def compile(
         dynamic (bool, optional): accepted; a plan for another shape takes two calls in either case.
         backend (str): "rustgrad", or "eager" to change nothing. PyTorch's names mean "rustgrad".
         mode (str, optional): one of PyTorch's; there is one quality of plans.
-        options (dict, optional): "max_plans", the number of plans kept (16).
+        options (dict, optional): "max_plans", the number of plans kept (16); "passes", the names of those that a plan
+            goes through (all; see `docs/compile.md`).
         name (str, optional): accepted.
         disable (bool): return `model` itself.
 
@@ -85,34 +87,36 @@ def compile(
         raise ValueError(f"Unrecognized mode={mode}, should be one of {', '.join(m for m in _MODES if m)}")
     if backend not in _BACKENDS:
         raise RuntimeError(f"Invalid backend: {backend!r}, expected one of {', '.join(_BACKENDS[:2])}.")
-    known = {"max_plans"}
+    known = {"max_plans", "passes"}
     if options and backend == "rustgrad" and not options.keys() <= known:
         raise ValueError(f"compile: unknown options {sorted(options.keys() - known)}; expected {sorted(known)}")
     if disable or getattr(model, "_compile_disabled", False):
         return model
-    most = (options or {}).get("max_plans", PLANS)
+    most, passes = (options or {}).get("max_plans", PLANS), (options or {}).get("passes")
+    if passes is not None and not set(passes) <= set(_C._compile_passes()):
+        raise ValueError(f"compile: unknown passes in {list(passes)}; expected some of {_C._compile_passes()}")
     on = backend != "eager"
     from ..nn.modules.module import Module
 
     if isinstance(model, Module):
         from ._module import optimized
 
-        return optimized(model, lambda m: _compiled(m, fullgraph, most, on))
+        return optimized(model, lambda m: _compiled(m, fullgraph, most, on, passes))
     state = getattr(model, "_compiled_state", None)
-    return _compiled(state.function if state is not None else model, fullgraph, most, on)
+    return _compiled(state.function if state is not None else model, fullgraph, most, on, passes)
 
 
-def _compiled(function, fullgraph, most, on):
+def _compiled(function, fullgraph, most, on, passes):
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & 0x3A0:
         raise TypeError("compile: generators and coroutines cannot be compiled")
-    state = Watched(function, fullgraph, most, on)
+    state = Watched(function, fullgraph, most, on, None if passes is None else list(passes))
 
     def compiled(*args, **kwargs):
         if state.verify:
             from ._verify import checked
 
             return checked(state, args, kwargs)
-        if here.stance != "force_eager" and not here.disabled:
+        if not settings.special or (here.stance != "force_eager" and not here.disabled):
             for plan in state.plans:
                 result = plan(args, kwargs)
                 if result is not plan:

@@ -45,7 +45,7 @@ class Explanation:
             zip(self.plans, self.steps, self.guards, self.hits, strict=True)
         ):
             common = ", ".join(f"{n} {name}" for name, n in Counter(steps).most_common(5))
-            lines.append(f"plan {i}: {len(steps)} steps ({common}), ran {hits} times")
+            lines.append(f"plan {i}: {len(steps)} step{'s' * (len(steps) != 1)} ({common}), ran {hits} times")
             lines += [f"    {line}" for line in plan.splitlines()]
             lines.append(f"  {len(guards)} guards")
             lines += [f"    {line}" for line in guards]

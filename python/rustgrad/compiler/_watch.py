@@ -34,18 +34,43 @@ class Unsupported(RuntimeError):
 
 
 class _Thread(threading.local):
+    # How many settings of threads may keep a plan from running: where it is zero, a call need not look its own up.
+    special = 0
+    lock = threading.Lock()
+
     def __init__(self) -> None:
         self.depth = 0  # compiled functions that this thread is in
         self.recording = False
-        self.disabled = 0
-        self.stance = "default"
+        self._disabled = 0
+        self._stance = "default"
+
+    @property
+    def disabled(self) -> int:
+        return self._disabled
+
+    @disabled.setter
+    def disabled(self, count: int) -> None:
+        with _Thread.lock:
+            _Thread.special += (count != 0) - (self._disabled != 0)
+        self._disabled = count
+
+    @property
+    def stance(self) -> str:
+        return self._stance
+
+    @stance.setter
+    def stance(self, stance: str) -> None:
+        with _Thread.lock:
+            _Thread.special += (stance != "default") - (self._stance != "default")
+        self._stance = stance
 
 
+settings = _Thread  # the class alone, which all threads share
 here = _Thread()
 
 
 def setting() -> str:
-    """What `RUSTGRAD_COMPILE` asks for: "verify", "eager" or nothing."""
+    """What `RUSTGRAD_COMPILE` asks for: "verify", "eager", "nofuse" or nothing."""
     return os.environ.get("RUSTGRAD_COMPILE", "")
 
 
@@ -84,11 +109,14 @@ class _Progress:
 class Watched:
     """A function with its plans."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool, most: int, on: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool, most: int, on: bool, passes: list[str] | None
+    ) -> None:
         self.function = function
         self.fullgraph = fullgraph
         self.most = most
         self.on = on
+        self.passes = [p for p in _C._compile_passes() if p != "fuse"] if setting() == "nofuse" else passes
         self.plans: list[Any] = []
         self.forms: dict[Any, _Progress] = {}
         self.road = "none"
@@ -187,7 +215,7 @@ class Watched:
             self.refuse(progress, plan)
             return result
         made, signature = plan
-        found = (made.listing(), signature)
+        found = (made.recorded(), signature)
         if progress.first is None:
             progress.first = found
         elif progress.first == found:
@@ -208,7 +236,9 @@ class Watched:
             after, without = audited(self.function, before, calls, result, args, kwargs)
         except Unsafe as problem:
             return str(problem)
-        plan = _C._compile_plan(recording, result, args, kwargs, after.checks, without.checks, without.groups)
+        plan = _C._compile_plan(
+            recording, result, args, kwargs, after.checks, without.checks, without.groups, self.passes
+        )
         return plan if isinstance(plan, str) else (plan, without.signature())
 
 

@@ -4,6 +4,7 @@ use super::container::{self, Contents};
 use super::decode::{Decoded, Input, decode};
 use super::encode::{Encoded, Naming, encode, first_byte};
 use crate::autograd::GradGuard;
+use crate::compile::passes::Passes;
 use crate::compile::plan::{Failure, Plan};
 use crate::compile::recorded::Recorded;
 use crate::device::{self, Device};
@@ -104,7 +105,7 @@ impl Program {
         let Decoded { recorded, inputs, tensors, dtype, device } = decode(&text("graph")?, tensors, target)
             .map_err(|e| wrong(if e.class() == Class::Value { said_by(&producer, e) } else { e }))?;
         let (interface, results) = (text("interface")?, recorded.results.len());
-        Ok(Program { plan: recorded.into_plan(), inputs, tensors, interface, results, dtype, device })
+        Ok(Program { plan: recorded.into_plan(Passes::ALL), inputs, tensors, interface, results, dtype, device })
     }
 
     /// What `run` expects, in order.
@@ -135,7 +136,8 @@ impl Program {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let _modes = Modes::new(self.device);
-        self.plan.run(inputs, &[]).map_err(|f| match f {
+        let run = self.plan.run(inputs, &[]).map(|results| results.into_vec());
+        run.map_err(|f| match f {
             Failure::Before(e) | Failure::After(e) => e,
         })
     }

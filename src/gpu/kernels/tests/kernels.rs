@@ -220,8 +220,52 @@ fn random_validates() {
     });
 }
 
+/// Programs in every compute type, whose results are rounded to each dtype that it may have, over operands of every layout.
+#[test]
+fn programs_validate() {
+    use crate::kinds::RuleInput::*;
+    let results = [
+        (DType::F32, &[DType::F32, DType::F16, DType::BF16, DType::Bool][..]),
+        (DType::F64, &[DType::F64, DType::Bool]),
+        (DType::I32, &[DType::I32, DType::Bool]),
+        (DType::I64, &[DType::I64, DType::Bool]),
+        (DType::Bool, &[DType::Bool]),
+    ];
+    let mut made = 0;
+    for (compute, dtypes) in results {
+        for &dtype in dtypes {
+            for (narrow, strided) in [(DType::U8, false), (compute, true)] {
+                let rule = |wgsl, inputs: &[_], dtype| ProgramRule { wgsl, compute, inputs: inputs.into(), dtype };
+                let out = if compute == DType::Bool { DType::I32 } else { compute };
+                let rules = [
+                    rule("x + y", &[Operand(0), Operand(1)], dtype),
+                    rule("gt_(x, y)", &[Rule(0), Number(Scalar::Int(2))], DType::Bool),
+                    rule("where_(ne_(x, T(0)), y, z)", &[Rule(1), Operand(2), Rule(0)], out),
+                ];
+                let tensors = [
+                    Hollow::new(&[5, 7], narrow, strided),
+                    Hollow::new(&[7], compute, false),
+                    Hollow::new(&[5, 7], out, strided),
+                ];
+                let layouts = tensors.each_ref().map(|t| crate::layout::Layout {
+                    shape: t.shape[..].into(),
+                    strides: t.strides[..].into(),
+                    offset: 0,
+                });
+                let memory: Vec<_> = tensors.iter().zip(&layouts).map(|(t, l)| (t.dtype, l)).collect();
+                let program = Program::new(|_| true, &[5, 7], &memory, &rules, &[(2, 2)]);
+                let Some(program) = program else { continue };
+                made += 1;
+                checked(|| program.run(&tensors.each_ref().map(Hollow::view)).map(|ran| assert!(ran)));
+            }
+        }
+    }
+    // A program of bools does not compute the i32 that it would store.
+    assert_eq!(made, 20);
+}
+
 /// The files of shaders/ by the test that validates them: a new one without a test fails here.
-const VALIDATED: [(&str, &str); 11] = [
+const VALIDATED: [(&str, &str); 12] = [
     (
         "every_function_of_the_prelude_validates",
         "prelude prelude_bessel prelude_compare prelude_erf prelude_f32 prelude_f64 prelude_gamma prelude_incomplete \
@@ -235,6 +279,7 @@ const VALIDATED: [(&str, &str); 11] = [
     ("layer_norm_validates", "layer_norm layer_norm_grad layer_norm_sums"),
     ("normalisation_of_channels_validates", "norm_channels norm_channels_grad norm_channels_sums"),
     ("pooling_validates", "pool_max pool_mean pool_mean_grad pool_windows"),
+    ("programs_validate", "program"),
     ("resampling_validates", "resample"),
     ("sampling_on_grids_validates", "grid_sample"),
 ];

@@ -1,0 +1,278 @@
+//! Elementwise steps that run as one: each element goes through all of them before the next is read.
+//!
+//! What lies between them has no memory. Results that others read, and tensors that are written in place, are stored. It runs
+//! on operands of the layouts that were recorded; for any others the steps run as they are.
+
+use super::look::Look;
+use super::step::{Arg, Step};
+use crate::autograd::{diagnostics, history, mode};
+use crate::cpu::program::{Applied, Machine, Memory};
+use crate::cpu::view::View;
+use crate::device::Device;
+use crate::dispatch::{Prepared, prepare};
+use crate::dtype::{DType, Scalar};
+use crate::gpu::{self, Program, ProgramRule};
+use crate::kinds::RuleInput;
+use crate::layout::{Dims, Layout};
+use crate::op::tracer::Form;
+use crate::op::{Op, Value};
+use crate::tensor::{INFERENCE, Tensor};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// A result that is stored in new memory.
+struct Kept {
+    number: usize,
+    look: Look,
+    /// The ops that wrote to it in place after it was made.
+    written: Vec<&'static Op>,
+}
+
+/// Where an operand of the machine comes from.
+#[derive(Clone, Copy)]
+enum Operand {
+    Tensor(usize),
+    Kept(usize),
+}
+
+pub struct Fused {
+    /// With their places in the recording.
+    pub steps: Vec<(usize, Step)>,
+    machine: Runner,
+    operands: Vec<Operand>,
+    kept: Vec<Kept>,
+    /// Tensors that are written in place, each once for every op that does.
+    written: Vec<(usize, &'static Op)>,
+}
+
+/// The operands of a machine while it is put together.
+struct Operands<'a> {
+    looks: &'a [Look],
+    list: Vec<Operand>,
+    memory: Vec<(DType, &'a Layout)>,
+    of: HashMap<usize, usize>,
+}
+
+impl Operands<'_> {
+    fn add(&mut self, operand: Operand, n: usize) -> usize {
+        let Look { layout, dtype, .. } = &self.looks[n];
+        self.list.push(operand);
+        self.memory.push((*dtype, layout));
+        self.list.len() - 1
+    }
+    fn tensor(&mut self, n: usize) -> usize {
+        if let Some(&known) = self.of.get(&n) {
+            return known;
+        }
+        let new = self.add(Operand::Tensor(n), n);
+        self.of.insert(n, new);
+        new
+    }
+}
+
+/// What runs the steps.
+enum Runner {
+    Cpu(Machine),
+    Gpu(Program),
+}
+
+/// An elementwise step, as far as it is known before it runs.
+pub struct Candidate {
+    pub op: &'static Op,
+    pub shape: Dims,
+    pub device: Device,
+    /// What it writes to in place.
+    pub target: Option<usize>,
+    pub result: usize,
+    prepared: Prepared,
+    inputs: SmallVec<[Input; 4]>,
+}
+
+#[derive(Clone, Copy)]
+pub enum Input {
+    Number(Scalar),
+    Tensor(usize),
+}
+
+/// A tensor without memory that looks like one of a plan.
+fn hollow(look: &Look) -> Option<Tensor> {
+    let layout = Layout { offset: 0, ..look.layout.clone() };
+    Tensor::of_layout(layout, look.dtype, Device::Meta).ok()
+}
+
+impl Candidate {
+    /// None for a step that is not elementwise, or of which something depends on values.
+    pub fn of(step: &Step, looks: &[Look]) -> Option<Candidate> {
+        let Step::Call { op, form, args, results, draws: false, .. } = step else { return None };
+        let (&[result], true) = (&results[..], *form != Form::Out && op.sig.index_of("lr").is_none()) else {
+            return None;
+        };
+        let target = match (form, args.first()) {
+            (Form::InPlace, Some(Arg::Tensor(n))) => Some(*n),
+            (Form::InPlace, _) => return None,
+            _ => None,
+        };
+        let mut values = crate::op::Args::new();
+        for arg in args {
+            values.push(match arg {
+                Arg::Value(v) => v.reborrow(),
+                Arg::Tensor(n) => Value::Owned(hollow(&looks[*n])?),
+                Arg::Tensors(_) => return None,
+            });
+        }
+        let prepared = prepare(op, &values, values.first().and_then(Value::as_tensor).filter(|_| target.is_some()))?;
+        let (look, spec) = (&looks[result], &prepared.result);
+        let same = look.layout.shape == spec.layout.shape
+            && look.layout.strides == spec.layout.strides
+            && look.dtype == spec.dtype
+            && (target.is_some() || look.layout.offset == 0);
+        if !same || target.is_some() && (target != Some(result) || look.layout.has_internal_overlap()) {
+            return None;
+        }
+        let mut inputs = SmallVec::new();
+        for &i in prepared.rule.operands {
+            inputs.push(match &args[i] {
+                Arg::Value(Value::Scalar(s)) => Input::Number(*s),
+                Arg::Tensor(n) if looks[*n].device == look.device => Input::Tensor(*n),
+                _ => return None,
+            });
+        }
+        let (shape, device) = (spec.layout.shape.clone(), look.device);
+        Some(Candidate { op, shape, device, target, result, prepared, inputs })
+    }
+    /// Whether one machine may run both.
+    pub fn goes_with(&self, other: &Candidate) -> bool {
+        let compute = |c: &Candidate| gpu::computes_as(c.prepared.compute);
+        let same = self.shape == other.shape && self.device == other.device;
+        same && (self.device == Device::Cpu || compute(self) == compute(other))
+    }
+    /// The tensors that it reads.
+    pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
+        self.inputs.iter().filter_map(|i| if let Input::Tensor(n) = i { Some(*n) } else { None })
+    }
+}
+
+impl Fused {
+    /// Of steps in their order; `read_later` says whether a tensor is read after them. None where no machine runs them.
+    pub fn new(
+        steps: Vec<(usize, Step)>,
+        candidates: &[Candidate],
+        looks: &[Look],
+        read_later: impl Fn(usize) -> bool,
+    ) -> Option<Fused> {
+        let mut operands = Operands { looks, list: Vec::new(), memory: Vec::new(), of: HashMap::new() };
+        let mut rules = Vec::new();
+        // What each tensor is now, where a rule has computed it.
+        let mut now: HashMap<usize, usize> = HashMap::new();
+        let (mut kept, mut written): (Vec<Kept>, Vec<(usize, &'static Op)>) = (Vec::new(), Vec::new());
+        for (rule, c) in candidates.iter().enumerate() {
+            let read = |input: &Input| match *input {
+                Input::Number(s) => RuleInput::Number(s),
+                Input::Tensor(n) => {
+                    now.get(&n).map_or_else(|| RuleInput::Operand(operands.tensor(n)), |&r| RuleInput::Rule(r))
+                }
+            };
+            let inputs: SmallVec<[RuleInput; 4]> = c.inputs.iter().map(read).collect();
+            rules.push(inputs);
+            match (c.target, kept.iter_mut().find(|k| Some(k.number) == c.target)) {
+                (None, _) => kept.push(Kept { number: c.result, look: looks[c.result].clone(), written: Vec::new() }),
+                (_, Some(made)) => made.written.push(c.op),
+                (Some(n), None) => written.push((n, c.op)),
+            }
+            now.insert(c.result, rule);
+        }
+        kept.retain(|k| read_later(k.number));
+        let mut stores = Vec::new();
+        for (i, k) in kept.iter().enumerate() {
+            stores.push((*now.get(&k.number)?, operands.add(Operand::Kept(i), k.number)));
+        }
+        for (i, (n, _)) in written.iter().enumerate() {
+            if !written[..i].iter().any(|(m, _)| m == n) {
+                stores.push((*now.get(n)?, operands.tensor(*n)));
+            }
+        }
+        let Operands { list: operands, memory, .. } = operands;
+        let first = candidates.first()?;
+        let machine = match first.device {
+            Device::Cpu => {
+                let applied = |(c, inputs): (&Candidate, _)| {
+                    let Prepared { rule, compute, result } = &c.prepared;
+                    Applied { loops: &rule.loops, compute: *compute, inputs, dtype: result.dtype }
+                };
+                let rules: Vec<Applied> = candidates.iter().zip(rules).map(applied).collect();
+                let memory = memory.into_iter().map(|(dtype, layout)| Memory {
+                    dtype,
+                    shape: layout.shape.clone(),
+                    strides: layout.strides.clone(),
+                });
+                Runner::Cpu(Machine::new(&first.shape, memory.collect(), &rules, &stores)?)
+            }
+            device => {
+                let applied = |(c, inputs): (&Candidate, _)| {
+                    let Prepared { rule, compute, result } = &c.prepared;
+                    ProgramRule { wgsl: rule.wgsl, compute: *compute, inputs, dtype: result.dtype }
+                };
+                let rules: Vec<ProgramRule> = candidates.iter().zip(rules).map(applied).collect();
+                Runner::Gpu(Program::new(|d| gpu::supports(device, d), &first.shape, &memory, &rules, &stores)?)
+            }
+        };
+        Some(Fused { steps, machine, operands, kept, written })
+    }
+
+    /// Runs as one. False, with nothing done, where its tensors do not look as they did or may not be written: then the
+    /// steps are to be run, which say what is wrong.
+    pub fn run(&self, now: &mut [Option<Tensor>]) -> bool {
+        let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
+        let writable = |t: &Tensor| history::check_inplace(t, false).and_then(|()| history::check_writable(t)).is_ok();
+        if !self.written.iter().all(|(n, _)| at(*n).is_some_and(writable)) {
+            return false;
+        }
+        let mut made: SmallVec<[Tensor; 4]> = SmallVec::new();
+        for k in &self.kept {
+            let Ok(t) = Tensor::of_layout(k.look.layout.clone(), k.look.dtype, k.look.device) else { return false };
+            made.push(t);
+        }
+        let tensor = |operand: &Operand| match *operand {
+            Operand::Tensor(n) => at(n),
+            Operand::Kept(i) => made.get(i),
+        };
+        let tensors = || self.operands.iter().map(tensor);
+        let ran = match &self.machine {
+            Runner::Cpu(machine) => {
+                let mut views: SmallVec<[View; 8]> = SmallVec::new();
+                for t in tensors() {
+                    let Some(Ok(view)) = t.map(Tensor::cpu_view) else { return false };
+                    views.push(view);
+                }
+                machine.run(&views)
+            }
+            Runner::Gpu(program) => {
+                let views: Option<SmallVec<[gpu::View; 8]>> = tensors().map(|t| t?.gpu_view().ok()).collect();
+                views.is_some_and(|views| program.run(&views).unwrap_or(false))
+            }
+        };
+        if !ran {
+            return false;
+        }
+        self.written.iter().filter_map(|(n, op)| Some((at(*n)?, op))).for_each(|(t, op)| diagnostics::written(t, op));
+        let inference = mode::inference_enabled();
+        for (k, t) in self.kept.iter().zip(made) {
+            t.set_flag(INFERENCE, inference);
+            k.written.iter().for_each(|op| diagnostics::written(&t, op));
+            now[k.number] = Some(t);
+        }
+        true
+    }
+    /// The tensors that it stores.
+    pub fn made(&self) -> Vec<usize> {
+        let mut made: Vec<usize> = self.written.iter().map(|w| w.0).chain(self.kept.iter().map(|k| k.number)).collect();
+        made.sort_unstable();
+        made.dedup();
+        made
+    }
+    /// `fused(add, mul, tanh)`, or the name of the only op.
+    pub fn name(&self) -> String {
+        let names: Vec<&str> = self.steps.iter().filter_map(|(_, s)| s.op()).map(Op::name).collect();
+        if names.len() == 1 { names[0].into() } else { format!("fused({})", names.join(", ")) }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a step does to memory and to what others see, and which steps may change places.
+
+use super::super::look::Look;
+use super::super::step::{Arg, Source, Step};
+use crate::op::tracer::Form;
+use crate::op::{Body, Promote};
+
+/// A memory of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// A step has made it.
+    Fresh(usize),
+    /// It was there before.
+    Outside(usize),
+    /// It was there before, and which it is differs from run to run: a gradient, memory of another library.
+    Unknown,
+}
+
+impl Memory {
+    /// Whether the two may share bytes.
+    pub fn meets(self, other: Memory) -> bool {
+        match (self, other) {
+            (Memory::Unknown, Memory::Fresh(_)) | (Memory::Fresh(_), Memory::Unknown) => false,
+            (Memory::Unknown, _) | (_, Memory::Unknown) => true,
+            (a, b) => a == b,
+        }
+    }
+}
+
+/// The memory of each tensor, by its number.
+pub struct Memories(Vec<Memory>);
+
+impl Memories {
+    pub fn of(sources: &[Source], looks: &[Look]) -> Memories {
+        let given = |s: &Source| matches!(s, Source::Input(_) | Source::Outside(_));
+        let all = || sources.iter().zip(looks);
+        let unknown: Vec<usize> = all()
+            .filter(|(s, l)| matches!(s, Source::GradOf(_)) || given(s) && l.foreign)
+            .map(|(_, l)| l.memory)
+            .collect();
+        let outside: Vec<usize> = all().filter(|(s, _)| given(s)).map(|(_, l)| l.memory).collect();
+        let one = |l: &Look| match l.memory {
+            m if unknown.contains(&m) => Memory::Unknown,
+            m if outside.contains(&m) => Memory::Outside(m),
+            m => Memory::Fresh(m),
+        };
+        Memories(looks.iter().map(one).collect())
+    }
+    pub fn at(&self, number: usize) -> Memory {
+        self.0[number]
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Tensors that it takes, by number.
+    pub takes: Vec<usize>,
+    pub makes: Vec<usize>,
+    pub reads: Vec<Memory>,
+    pub writes: Vec<Memory>,
+    /// Others see it: a write to memory from outside, a gradient that is set, random numbers that are drawn.
+    pub visible: bool,
+    /// It may fail, by the values that it reads.
+    pub fallible: bool,
+}
+
+impl Effects {
+    pub fn of(step: &Step, memories: &Memories) -> Effects {
+        let mut e = Effects::default();
+        step.reads(|n| e.takes.push(n));
+        step.makes(|n| e.makes.push(n));
+        match step {
+            Step::Alias { .. } => {}
+            Step::SetGrad { .. } => e.visible = true,
+            Step::Call { op, form, args, outs, draws, .. } => {
+                let functional = *form == Form::Functional;
+                let view = functional && matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_));
+                let elementwise = *form != Form::Out
+                    && matches!(op.body, Body::Elementwise(_))
+                    && !matches!(op.promote, Promote::Checked(..));
+                let makes_of_nothing = functional && matches!(op.body, Body::Kernel(_)) && e.takes.is_empty() && !draws;
+                e.fallible = !view && !elementwise && !makes_of_nothing;
+                if !view {
+                    e.reads = e.takes.iter().map(|&n| memories.at(n)).collect();
+                }
+                let written = args.iter().enumerate().filter(|(i, _)| op.sig.written & (1 << i) != 0);
+                let mut targets: Vec<usize> =
+                    written.flat_map(|(_, a)| a.tensors()).chain(outs.iter().copied()).collect();
+                if *form == Form::InPlace {
+                    targets.extend(args.iter().find_map(|a| if let Arg::Tensor(n) = a { Some(*n) } else { None }));
+                }
+                e.writes = targets.into_iter().map(|n| memories.at(n)).collect();
+                e.visible = *draws || e.writes.iter().any(|m| !matches!(m, Memory::Fresh(_)));
+            }
+        }
+        e
+    }
+    /// Whether a step may run before this one, which it follows now.
+    pub fn commutes(&self, later: &Effects) -> bool {
+        let meet = |a: &[Memory], b: &[Memory]| a.iter().any(|m| b.iter().any(|n| m.meets(*n)));
+        !later.takes.iter().any(|n| self.makes.contains(n))
+            && !meet(&self.writes, &later.reads)
+            && !meet(&self.writes, &later.writes)
+            && !meet(&self.reads, &later.writes)
+            && !(self.visible && later.fallible)
+            && !(self.fallible && later.visible)
+    }
+}
