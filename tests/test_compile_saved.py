@@ -237,6 +237,7 @@ def test_numbers_keep_their_bits(torch, path):
         path,
         x,
     )
+    alike(torch, lambda x: (x.max(0), torch.linalg.eigh(torch.outer(x, x))), path, x)
     complexes = torch.randn(3, dtype=torch.complex128)
     halves = torch.randn(3).to(torch.bfloat16)
     alike(torch, lambda x: (complexes * 2, halves * x), path, x[:1].float())

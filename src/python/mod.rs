@@ -85,7 +85,6 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     mode::add(m)?;
     transform::add(m)?;
     forward::add(m)?;
-    saved_plan::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;

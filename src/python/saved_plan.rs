@@ -1,7 +1,6 @@
 //! Plans as files, for `rustgrad.compiler`: recorded calls that are written, and programs that were read.
 
 use super::compile::PyRecording;
-use super::guards::_compile_leave_out;
 use super::object::{Handle, wrap_bound};
 use super::py_types::PyDevice;
 use crate::compile::{self, Naming, Program, Recorded, SaveError, Variant};
@@ -12,12 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::collections::HashMap;
 use std::path::PathBuf;
-
-pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(_compile_recorded, m)?)?;
-    m.add_function(wrap_pyfunction!(_compile_load, m)?)?;
-    m.add_function(wrap_pyfunction!(_compile_leave_out, m)?)
-}
 
 /// What a call computed.
 #[pyclass(name = "_Recorded", module = "rustgrad._C", unsendable)]

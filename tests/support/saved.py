@@ -14,7 +14,7 @@ from support.target import torch
 # Why calls cannot be plans at all; anything else is a plan that a file cannot hold.
 NO_PLAN = (
     "depends on values", "warns", "reads the values", "makes a tensor of Python values", "changes the shape", "meta device",
-    "an object of type", "resizes a tensor", "failed", "gives a tensor other data", "may depend on more than its arguments",
+    "resizes a tensor", "failed", "gives a tensor other data", "may depend on more than its arguments",
 )  # fmt: skip
 
 

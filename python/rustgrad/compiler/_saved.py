@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 
-from .. import _C
+from .. import _C, return_types
 from .._base import Size, Tensor, device, dtype
 from ._audit import Audit, Unsafe
 from ._watch import Unsupported, audited, recorded_call
@@ -62,7 +62,7 @@ def save(f: Callable[..., Any], path: str | PathLike[str], /, *args: Any, **kwar
         interface = json.dumps({"parameters": parameters, "result": _Writer().tree(result, "result")})
         with open(part, "wb"):
             pass
-        problem = recorded.save(part, inputs.tensors, inputs.names, _named(function), interface)
+        problem = recorded.save(part, inputs.tensors, inputs.names, _names(function), interface)
         if problem:
             raise Unsafe(problem)
         os.replace(part, path)
@@ -117,7 +117,7 @@ def _parameters(function, args, kwargs, inputs):
     return found
 
 
-def _named(function):
+def _names(function):
     """Parameters and buffers of modules that the function is, belongs to or closes over, by their names there."""
     from ..nn.modules.module import Module
 
@@ -166,6 +166,13 @@ class _Writer:
         if t in (tuple, list, Size):
             items = [self.tree(v, f"{place}[{i}]", depth + 1) for i, v in enumerate(value)]
             return {"size" if t is Size else t.__name__: items}
+        if _named(t.__name__) is t:
+            return {
+                "named": [
+                    t.__name__,
+                    [self.tree(v, f"{place}.{n}", depth + 1) for n, v in zip(t._fields, value, strict=True)],
+                ]
+            }
         if t is dict:
             items = [[self.plain(k, place), self.tree(v, f"{place}[{k!r}]", depth + 1)] for k, v in value.items()]
             return {"dict": items}
@@ -194,6 +201,12 @@ class _Writer:
 _CONTAINERS = {"tuple": tuple, "list": list, "size": Size}
 
 
+def _named(name):
+    """The class of the results of an op, `torch.return_types.max`, by its name; None where there is none."""
+    found = vars(return_types).get(name)
+    return found if isinstance(found, type) and issubclass(found, tuple) else None
+
+
 def _check(tree, seen, depth=0):
     """Whether a value from a file is what `_Writer` writes; adds the numbers of its tensors to `seen`."""
     if depth > _DEEPEST:
@@ -208,6 +221,11 @@ def _check(tree, seen, depth=0):
         return type(held) is int
     if kind in _CONTAINERS:
         return type(held) is list and all(_check(v, seen, depth + 1) for v in held)
+    if kind == "named":
+        if type(held) is not list or len(held) != 2 or type(held[0]) is not str or type(held[1]) is not list:
+            return False
+        fields = getattr(_named(held[0]), "_fields", None)
+        return fields is not None and len(fields) == len(held[1]) and all(_check(v, seen, depth + 1) for v in held[1])
     if kind == "dict":
         pairs = type(held) is list and all(type(p) is list and len(p) == 2 for p in held)
         return pairs and all(_is_key(k) and _check(v, seen, depth + 1) for k, v in held)
@@ -254,6 +272,8 @@ def _build(tree, tensors):
             return tensors[held]
         if kind in _CONTAINERS:
             return _CONTAINERS[kind](_build(v, tensors) for v in held)
+        if kind == "named":
+            return _named(held[0])([_build(v, tensors) for v in held[1]])
         if kind == "dict":
             return {_plain(k): _build(v, tensors) for k, v in held}
     return _plain(tree)
@@ -272,6 +292,12 @@ def _match(tree, value, name, found):
                 expected = f"a {kind} of {len(held)}"
                 raise TypeError(f"run: argument '{name}' is {_shown(value)}; expected {expected}")
             for i, (part, v) in enumerate(zip(held, value, strict=True)):
+                _match(part, v, f"{name}[{i}]", found)
+            return None
+        if kind == "named":
+            if type(value) is not _named(held[0]):
+                raise TypeError(f"run: argument '{name}' is {_shown(value)}; expected torch.return_types.{held[0]}")
+            for i, (part, v) in enumerate(zip(held[1], value, strict=True)):
                 _match(part, v, f"{name}[{i}]", found)
             return None
         if kind == "dict":
