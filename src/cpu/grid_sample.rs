@@ -72,29 +72,16 @@ fn forward<T: Coordinate>(x: View, grid: View, s: Settings, out: View) -> Result
     let (out, dims, chunks) = (Ptr(out.ptr as *mut T), is.sizes.len(), is.points.div_ceil(CHUNK));
     let work = CHUNK * (is.channels + 8) * s.sampling.count().pow(dims as u32);
     try_par_for(is.batch * chunks, (1 << 16) / work.max(1), |range| {
-        let mut taps = [Taps::<T>::new(s, dims, false)?, Taps::new(s, dims, false)?];
-        let place = |unit: usize| (unit / chunks, chunk(unit % chunks, is.points));
-        let fill = |unit: usize, taps: &mut Taps<T>| {
-            let (n, points) = place(unit);
+        let mut taps = Taps::<T>::new(s, dims, false)?;
+        for unit in range {
+            let (n, points) = (unit / chunks, chunk(unit % chunks, is.points));
             taps.fill(&grid[(n * is.points + points.start) * dims..][..points.len() * dims], is.sizes, s);
-        };
-        let channel = |n: usize, c: usize| &x[(n * is.channels + c) * is.volume..][..is.volume];
-        fill(range.start, &mut taps[0]);
-        for unit in range.clone() {
-            let [now, next] = &mut taps;
-            let more = unit + 1 < range.end;
-            if more {
-                fill(unit + 1, next);
-            }
-            let (n, points) = place(unit);
             for c in 0..is.channels {
-                let at = (n * is.channels + c) * is.points + points.start;
+                let at = n * is.channels + c;
                 // SAFETY: a chunk of a channel is written by this unit alone.
-                let y = unsafe { std::slice::from_raw_parts_mut(out.at(at), points.len()) };
-                let ahead = more.then(|| (channel(place(unit + 1).0, c), &*next));
-                simd::run(Gather { x: channel(n, c), taps: now, ahead, y });
+                let y = unsafe { std::slice::from_raw_parts_mut(out.at(at * is.points + points.start), points.len()) };
+                simd::run(Gather { x: &x[at * is.volume..][..is.volume], taps: &taps, y });
             }
-            taps.swap(0, 1);
         }
         Ok(())
     })
@@ -108,8 +95,6 @@ fn chunk(i: usize, points: usize) -> Range<usize> {
 struct Gather<'a, T> {
     x: &'a [T],
     taps: &'a Taps<T>,
-    /// Those of the chunk that comes next, in its channel: random reads wait for memory less if they are announced.
-    ahead: Option<(&'a [T], &'a Taps<T>)>,
     y: &'a mut [T],
 }
 impl<T: Coordinate> Kernel for Gather<'_, T> {
@@ -125,28 +110,11 @@ impl<T: Coordinate> Kernel for Gather<'_, T> {
                 let x = unsafe { T::gather::<F>(self.x.as_ptr(), at) };
                 (0..LANES).for_each(|l| sums[l] = sums[l].plus(weight[l].times(x[l])));
             }
-            if let Some((x, taps)) = self.ahead {
-                // The neighbours of a point along the last dimension lie side by side.
-                for at in taps.at.iter().step_by(taps.side) {
-                    at.as_chunks::<LANES>().0[c]
-                        .iter()
-                        .for_each(|&at| prefetch(x.as_ptr().wrapping_offset(at as isize)));
-                }
-            }
             match <&mut [T; LANES]>::try_from(&mut *y) {
                 Ok(y) => *y = sums,
                 Err(_) => y.copy_from_slice(&sums[..y.len()]),
             }
         }
-    }
-}
-
-#[inline(always)]
-fn prefetch<T>(_at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: x86-64 includes SSE; any address may be prefetched.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(_at.cast())
     }
 }
 

@@ -246,8 +246,6 @@ impl<T: Coordinate> Near<T> {
 
 /// The taps of a chunk, a row for each: positions in a channel, weights, and for each dimension the slopes.
 pub(super) struct Taps<T> {
-    /// Neighbours along one dimension.
-    pub side: usize,
     pub each: usize,
     dims: usize,
     pub at: Vec<Row<i32>>,
@@ -260,7 +258,6 @@ impl<T: Coordinate> Taps<T> {
     pub fn new(s: Settings, dims: usize, slopes: bool) -> Result<Taps<T>> {
         let each = s.sampling.count().pow(dims as u32);
         Ok(Taps {
-            side: s.sampling.count(),
             each,
             dims,
             at: filled([0; CHUNK], each)?,
