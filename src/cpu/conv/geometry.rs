@@ -134,7 +134,7 @@ impl Grid {
         });
         let mut all = 0;
         for corner in 0..8 {
-            let [d, h, w] = [0, 1, 2].map(|i| parts[i][corner >> i & 1]);
+            let [d, h, w] = [0, 1, 2].map(|i| parts[i][(corner >> i) & 1]);
             all += d.0 * h.0 * w.0 * (d.1 * h.1 * w.1).next_multiple_of(width);
         }
         all

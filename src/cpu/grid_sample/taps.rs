@@ -201,6 +201,7 @@ impl<T: Coordinate> Near<T> {
         Near { at: [[0; CHUNK]; 4], weight: [[T::ZERO; CHUNK]; 4], slope: [[T::ZERO; CHUNK]; 4] }
     }
     /// Those of the coordinates `row`, which are overwritten.
+    #[allow(clippy::needless_range_loop)] // one index for several arrays
     #[inline(always)]
     fn find(&mut self, row: &mut Row<T>, size: usize, s: Settings) {
         let scale = unnormalize(row, size, s.align_corners);
@@ -271,6 +272,7 @@ impl<T: Coordinate> Taps<T> {
         simd::run(Fill { points, sizes, s, taps: self });
     }
     /// Multiplies out tap `k`, made of one neighbour in each dimension.
+    #[allow(clippy::needless_range_loop)] // one index for several arrays
     #[inline(always)]
     fn multiply(&mut self, k: usize, n: usize, sizes: &[usize]) {
         let which = |d: usize| k / n.pow((self.dims - 1 - d) as u32) % n;
