@@ -1,5 +1,6 @@
 //! Arithmetic of the element types that reductions compute in, as traits for generic loops.
 
+use super::math;
 use super::number_class::{Fp, Fuse, Real};
 use crate::dtype::{Element, c64, c128};
 use num_complex::Complex;
@@ -136,6 +137,8 @@ pub trait Float: Arith + Ordered {
     fn divide(self, other: Self) -> Self;
     fn powf(self, p: f64) -> Self;
     fn exp<F: Fuse>(self) -> Self;
+    /// For numbers of at most zero, and NaN.
+    fn exp_nonpositive<F: Fuse>(self) -> Self;
     fn ln(self) -> Self;
     fn to_f64(self) -> f64;
     fn from_f64(x: f64) -> Self;
@@ -163,6 +166,10 @@ impl Float for f32 {
     #[inline(always)]
     fn exp<F: Fuse>(self) -> f32 {
         Fp::<f32, F>::new(self).exp().0
+    }
+    #[inline(always)]
+    fn exp_nonpositive<F: Fuse>(self) -> f32 {
+        math::exp_nonpositive::<f32, F>(self)
     }
     fn ln(self) -> f32 {
         f32::ln(self)
@@ -199,6 +206,10 @@ impl Float for f64 {
     #[inline(always)]
     fn exp<F: Fuse>(self) -> f64 {
         Fp::<f64, F>::new(self).exp().0
+    }
+    #[inline(always)]
+    fn exp_nonpositive<F: Fuse>(self) -> f64 {
+        math::exp_nonpositive::<f64, F>(self)
     }
     fn ln(self) -> f64 {
         f64::ln(self)

@@ -10,7 +10,7 @@ mod backward;
 pub use self::backward::backward;
 
 use super::gemm::tiles::Vectors;
-use super::math::Float;
+use super::math::{Float, exp_nonpositive};
 use super::number_class::{Fp, Fuse, Num, Real};
 use super::panel::{Panels, Part};
 use super::parallel::try_par_for;
@@ -122,7 +122,7 @@ unsafe fn run_forward<T: Float + Vectors>(o: &Heads, s: Sizes, out: View, sums: 
             let count = BLOCK.min(s.queries - first);
             let at = Place { batch: b, head: h, first, count };
             let panels = [&keys[group], &values[group]];
-            simd::run(Forward { o, s, at, panels, scratch: scratch.ptr(), out, sums });
+            simd::run_wide(Forward { o, s, at, panels, scratch: scratch.ptr(), out, sums });
         }
         Ok(())
     })
@@ -274,20 +274,20 @@ unsafe fn greatest<T: Float>(line: *const T, n: usize, start: T) -> T {
 #[inline(always)]
 unsafe fn exponentials<T: Float, F: Fuse>(line: *mut T, n: usize, most: T) -> T {
     let line = line as *mut Fp<T, F>;
-    let most = Fp::new(most);
+    let lowered = |x: Fp<T, F>| Fp::new(exp_nonpositive::<T, F>(x.0 - most));
     let mut lanes = [Fp::<T, F>::zero(); LANES];
     let whole = n / LANES * LANES;
     // SAFETY: the caller's promise; `Fp` is the float itself.
     unsafe {
         for j in (0..whole).step_by(LANES) {
             let mut values = [Fp::zero(); LANES];
-            (0..LANES).for_each(|l| values[l] = (*line.add(j + l) - most).exp());
+            (0..LANES).for_each(|l| values[l] = lowered(*line.add(j + l)));
             (0..LANES).for_each(|l| lanes[l] = lanes[l] + values[l]);
             (0..LANES).for_each(|l| *line.add(j + l) = values[l]);
         }
         let mut sum = lanes.into_iter().fold(Fp::zero(), |a, b| a + b);
         for j in whole..n {
-            *line.add(j) = (*line.add(j) - most).exp();
+            *line.add(j) = lowered(*line.add(j));
             sum = sum + *line.add(j);
         }
         sum.0

@@ -171,6 +171,12 @@ pub fn exp<B: Float, F: Fuse>(x: B) -> B {
     let (n, q) = exp_parts::<B, F>(at_most(at_least(x, B::EXP_RANGE.0), B::EXP_RANGE.1));
     scale::<B, F>(B::ONE + q, n)
 }
+/// exp for x <= 0.
+#[inline(always)]
+pub fn exp_nonpositive<B: Float, F: Fuse>(x: B) -> B {
+    let (n, q) = exp_parts::<B, F>(at_least(x, B::EXP_RANGE.0));
+    scale_down(B::ONE + q, n)
+}
 /// exp where the result is a normal number.
 #[inline(always)]
 pub fn exp_mild<B: Float, F: Fuse>(x: B) -> B {

@@ -7,6 +7,7 @@
 pub mod cat;
 pub mod contiguous;
 pub mod discrete_random;
+pub mod lanes;
 pub mod lines;
 pub(crate) mod nontemporal;
 pub mod number_class;

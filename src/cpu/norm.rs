@@ -8,10 +8,9 @@ pub mod layer_grad;
 pub(crate) mod planes;
 
 use super::arith::Float;
+use super::lanes::sums;
 use super::number_class::Fuse;
 use super::parallel::try_par_for;
-use super::reduce::reducer::{Lanes, Rule};
-use super::reduce::reducers::Sum;
 use super::simd::{self, Kernel};
 use super::var::deviations;
 use super::view::{View, ensure, load, store};
@@ -112,7 +111,7 @@ impl<T: Float> Kernel for Row<'_, T> {
     #[inline(always)]
     fn run<F: Fuse>(self) -> (T, T) {
         let (x, n) = (self.x, self.x.len());
-        let (mean, squares) = moments::<T, F>(x);
+        let (mean, squares) = moments::<T>(x);
         let rstd = T::from_f64(1.0 / (squares / n as f64 + self.eps).sqrt());
         let normal = |x: T| x.minus(mean).times(rstd);
         let y = self.y.iter_mut().zip(x);
@@ -131,13 +130,14 @@ const BLOCK: usize = 1 << 12;
 
 /// The mean, and the sum of squared deviations from it.
 #[inline(always)]
-pub(super) fn moments<T: Float, F: Fuse>(x: &[T]) -> (T, f64) {
-    let sum = x.chunks(BLOCK).map(|block| {
-        // SAFETY: the block is a slice.
-        let part: T = unsafe { Lanes(Sum { mean: false }).block::<F>(block.as_ptr(), block.len()) };
-        part.to_f64()
-    });
-    let mean = T::from_f64(sum.sum::<f64>() / x.len() as f64);
+pub(super) fn moments<T: Float>(x: &[T]) -> (T, f64) {
+    // A loop: the closure of an iterator's sum is not inlined, and then compiled for the baseline.
+    let mut total = 0.0;
+    for block in x.chunks(BLOCK) {
+        let [sum] = sums([block], |x| x);
+        total += sum.to_f64();
+    }
+    let mean = T::from_f64(total / x.len() as f64);
     let (mut sum, mut squares) = (0.0, 0.0);
     for block in x.chunks(BLOCK) {
         let (s, q) = deviations(block, mean);

@@ -135,7 +135,7 @@ unsafe fn run_forward<T: Float + Vectors>(o: &Layer, gates: View, last: View, la
         let shared = &shared;
         let scratch: Temp<T> = Temp::new(TILE * (wide + 2 * hidden))?;
         for tile in range {
-            simd::run(Forward { first: tile * TILE, scratch: scratch.ptr(), ..shared.0 });
+            simd::run_wide(Forward { first: tile * TILE, scratch: scratch.ptr(), ..shared.0 });
         }
         Ok(())
     })
@@ -194,7 +194,8 @@ impl<T: Float + Vectors> Kernel for Forward<'_, T> {
                             Recurrence::Lstm => {
                                 let c = cell.add(r * hidden);
                                 lstm_step::<T, F>(lane, [x, own, self.bias], [c, h], kept);
-                                lane.put(cells.add(row * hidden), 0, lane.get::<T, F>(c, 0));
+                                let to = cells.add(row * hidden + j);
+                                to.copy_from_nonoverlapping(c.add(j), lane.width);
                             }
                             Recurrence::Gru => gru_step::<T, F>(lane, [x, own, self.bias], h, kept),
                             mode => plain_step::<T, F>(lane, [x, own, self.bias], h, mode == Recurrence::Relu),
@@ -221,77 +222,75 @@ struct Lane {
     width: usize,
 }
 impl Lane {
-    /// # Safety
-    /// Block `block` at `p` must be readable.
+    /// The elements of block `block` at `p`.
     #[inline(always)]
-    unsafe fn get<T: Float, F: Fuse>(self, p: *const T, block: usize) -> Values<T, F> {
-        let mut values = [Fp::zero(); LANES];
-        let (to, from) = (values.as_mut_ptr() as *mut T, p.wrapping_add(block * self.n + self.from));
-        // SAFETY: the caller's promise; `Fp` is the float itself.
-        unsafe {
-            if self.width == LANES {
-                to.copy_from_nonoverlapping(from, LANES);
-            } else {
-                to.copy_from_nonoverlapping(from, self.width);
-            }
-        }
-        values
+    fn at<T: Float, F: Fuse>(self, p: *const T, block: usize) -> *const Fp<T, F> {
+        p.wrapping_add(block * self.n + self.from) as *const Fp<T, F> // `Fp` is the float itself
     }
     /// # Safety
     /// Block `block` at `p` must be writable.
     #[inline(always)]
-    unsafe fn put<T: Float, F: Fuse>(self, p: *mut T, block: usize, values: Values<T, F>) {
-        let (from, to) = (values.as_ptr() as *const T, p.wrapping_add(block * self.n + self.from));
-        // SAFETY: as in `get`.
+    unsafe fn put<T: Float, F: Fuse>(self, p: *mut T, block: usize, values: &Values<T, F>) {
+        let to = self.at::<T, F>(p, block).cast_mut();
+        // SAFETY: the caller's promise.
         unsafe {
             if self.width == LANES {
-                to.copy_from_nonoverlapping(from, LANES);
+                to.copy_from_nonoverlapping(values.as_ptr(), LANES);
             } else {
-                to.copy_from_nonoverlapping(from, self.width);
+                to.copy_from_nonoverlapping(values.as_ptr(), self.width);
             }
         }
     }
-    /// `f` of each element.
+    /// `f` of each element of the operands.
+    ///
+    /// # Safety
+    /// Each must be readable.
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see below
-    fn map<T: Float, F: Fuse, const N: usize>(
+    unsafe fn map<T: Float, F: Fuse, const N: usize>(
         self,
-        x: [Values<T, F>; N],
+        x: [*const Fp<T, F>; N],
         f: impl Fn([Fp<T, F>; N]) -> Fp<T, F>,
     ) -> Values<T, F> {
         let mut values = [Fp::zero(); LANES];
         // A loop of unknown length: one of a constant length would be unrolled, and not become vector code.
         for l in 0..self.width.min(LANES) {
-            values[l] = f(std::array::from_fn(|i| x[i][l]));
+            // SAFETY: the caller's promise.
+            values[l] = f(x.map(|x| unsafe { *x.add(l) }));
         }
         values
     }
-    /// The sum of a block of the input's gates, the state's products and their bias.
+    /// `f` of the sum of a block of the input's gates, the state's products and their bias.
     ///
     /// # Safety
-    /// As for `get`.
+    /// As for `map`, of the block.
     #[inline(always)]
-    unsafe fn gate<T: Float, F: Fuse>(self, [x, own, bias]: [*const T; 3], block: usize) -> Values<T, F> {
+    unsafe fn gate<T: Float, F: Fuse>(
+        self,
+        gates: [*const T; 3],
+        block: usize,
+        f: impl Fn(Fp<T, F>) -> Fp<T, F>,
+    ) -> Values<T, F> {
         // SAFETY: the caller's promise.
-        let (x, own, bias) = unsafe { (self.get(x, block), self.get(own, block), self.get(bias, block)) };
-        self.map([x, own, bias], |[x, own, bias]| x + (own + bias))
+        unsafe { self.map(gates.map(|p| self.at(p, block)), |[x, own, bias]| f(x + (own + bias))) }
     }
 }
 
 /// # Safety
-/// As for `Lane::get`, of all blocks; states and saved values are writable.
+/// The blocks of gates, states and saved values are readable, and the last two writable.
 #[inline(always)]
 unsafe fn lstm_step<T: Float, F: Fuse>(lane: Lane, gates: [*const T; 3], [c, h]: [*mut T; 2], saved: *mut T) {
     // SAFETY: the caller's promise.
     unsafe {
-        let i = lane.map([lane.gate::<T, F>(gates, 0)], |[x]| x.sigmoid());
-        let f = lane.map([lane.gate::<T, F>(gates, 1)], |[x]| x.sigmoid());
-        let g = lane.map([lane.gate::<T, F>(gates, 2)], |[x]| x.tanh());
-        let o = lane.map([lane.gate::<T, F>(gates, 3)], |[x]| x.sigmoid());
-        let cell = lane.map([f, lane.get(c, 0), i, g], |[f, c, i, g]| f * c + i * g);
-        lane.put(c, 0, cell);
-        lane.put(h, 0, lane.map([o, cell], |[o, c]| o * c.tanh()));
-        for (block, gate) in [i, f, g, o].into_iter().enumerate() {
+        let i = lane.gate::<T, F>(gates, 0, |x| x.sigmoid());
+        let f = lane.gate::<T, F>(gates, 1, |x| x.sigmoid());
+        let g = lane.gate::<T, F>(gates, 2, |x| x.tanh());
+        let o = lane.gate::<T, F>(gates, 3, |x| x.sigmoid());
+        let before = lane.at(c, 0);
+        let cell = lane.map([f.as_ptr(), before, i.as_ptr(), g.as_ptr()], |[f, c, i, g]| f * c + i * g);
+        lane.put(c, 0, &cell);
+        lane.put(h, 0, &lane.map([o.as_ptr(), cell.as_ptr()], |[o, c]| o * c.tanh()));
+        for (block, gate) in [&i, &f, &g, &o].into_iter().enumerate() {
             lane.put(saved, block, gate);
         }
     }
@@ -304,12 +303,12 @@ unsafe fn gru_step<T: Float, F: Fuse>(lane: Lane, gates: [*const T; 3], h: *mut 
     let [x, own, bias] = gates;
     // SAFETY: the caller's promise.
     unsafe {
-        let r = lane.map([lane.gate::<T, F>(gates, 0)], |[x]| x.sigmoid());
-        let z = lane.map([lane.gate::<T, F>(gates, 1)], |[x]| x.sigmoid());
-        let own = lane.map([lane.get::<T, F>(own, 2), lane.get(bias, 2)], |[own, bias]| own + bias);
-        let n = lane.map([lane.get(x, 2), r, own], |[x, r, own]| (x + r * own).tanh());
-        lane.put(h, 0, lane.map([n, z, lane.get(h, 0)], |[n, z, h]| n + z * (h - n)));
-        for (block, value) in [r, z, n, own].into_iter().enumerate() {
+        let r = lane.gate::<T, F>(gates, 0, |x| x.sigmoid());
+        let z = lane.gate::<T, F>(gates, 1, |x| x.sigmoid());
+        let own = lane.map::<T, F, 2>([lane.at(own, 2), lane.at(bias, 2)], |[own, bias]| own + bias);
+        let n = lane.map([lane.at(x, 2), r.as_ptr(), own.as_ptr()], |[x, r, own]| (x + r * own).tanh());
+        lane.put(h, 0, &lane.map([n.as_ptr(), z.as_ptr(), lane.at(h, 0)], |[n, z, h]| n + z * (h - n)));
+        for (block, value) in [&r, &z, &n, &own].into_iter().enumerate() {
             lane.put(saved, block, value);
         }
     }
@@ -321,7 +320,11 @@ unsafe fn gru_step<T: Float, F: Fuse>(lane: Lane, gates: [*const T; 3], h: *mut 
 unsafe fn plain_step<T: Float, F: Fuse>(lane: Lane, gates: [*const T; 3], h: *mut T, relu: bool) {
     // SAFETY: the caller's promise.
     unsafe {
-        let x = [lane.gate::<T, F>(gates, 0)];
-        lane.put(h, 0, if relu { lane.map(x, |[x]| x.maximum(Fp::zero())) } else { lane.map(x, |[x]| x.tanh()) });
+        let y = if relu {
+            lane.gate::<T, F>(gates, 0, |x| x.maximum(Fp::zero()))
+        } else {
+            lane.gate::<T, F>(gates, 0, |x| x.tanh())
+        };
+        lane.put(h, 0, &y);
     }
 }

@@ -1,7 +1,8 @@
-//! Loops compiled twice: for the baseline, and for AVX2 with FMA; selected at each call.
+//! Loops compiled several times, for the baseline, for AVX2 with FMA and, if they ask for it, for AVX-512; selected at
+//! each call.
 //!
-//! A kernel is a value whose `run` is inlined into both versions. Its type parameter tells whether `mul_add` is one
-//! instruction. Memory-bound loops gain nothing from AVX-512, so there is no third version.
+//! A kernel is a value whose `run` is inlined into each version. Its type parameter tells whether `mul_add` is one
+//! instruction. Memory-bound loops gain nothing from AVX-512.
 
 use super::isa::{Isa, isa};
 use super::number_class::{Fuse, Fused, Plain};
@@ -24,8 +25,28 @@ pub fn run<K: Kernel>(kernel: K) -> K::Output {
     }
 }
 
+/// The same for a loop that computes much for each element, which AVX-512 serves better.
+#[inline]
+pub fn run_wide<K: Kernel>(kernel: K) -> K::Output {
+    if isa() >= Isa::Avx512 {
+        // SAFETY: the processor has the features.
+        unsafe { avx512(kernel) }
+    } else {
+        run(kernel)
+    }
+}
+
 /// SAFETY: the processor must have the features.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2"))]
 unsafe fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Fused>()
+}
+
+/// SAFETY: the processor must have the features.
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,bmi1,bmi2")
+)]
+unsafe fn avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Fused>()
 }

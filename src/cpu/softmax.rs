@@ -1,29 +1,28 @@
 //! Softmax and log-softmax along one dimension, and their gradients.
 //!
-//! Lines that are dense in memory are processed one by one, in place or through a buffer of the compute type (f32 for
+//! Lines that are dense in memory are processed one by one through a padded buffer of the compute type (f32 for
 //! the half types); lines that do not fit the cache, in pieces that are read three times. Other lines advance together,
 //! row by row, so that memory is accessed in order; exponentials are then computed twice, which costs less than storing
 //! them.
 
 use super::arith::{Float, greater};
+use super::lanes::sums;
 use super::lines::Others;
 use super::number_class::Fuse;
 use super::parallel::par_for;
 use super::reduce::reducer::{Lanes, Rule};
-use super::reduce::reducers::{Max, Sum, SumExp};
+use super::reduce::reducers::{Max, SumExp};
 use super::simd::{self, Kernel};
 use super::view::{View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 
-/// Longest line of which several are processed in one call, padded to whole chunks.
-const SHORT: usize = 256;
-const CHUNK: usize = 16;
-/// Short lines of a call.
-const LINES: usize = 64;
-/// Elements of a line held at once.
+/// Longest line that is held whole, padded to whole chunks.
 const LINE: usize = 16384;
+const CHUNK: usize = 32;
+/// Elements of the lines of a call, about, if they are that short.
+const CALL: usize = 4096;
 /// Neighbouring lines that advance together.
 const TILE: usize = 1024;
 /// Rows summed before their sum is added to the total, to limit rounding errors.
@@ -33,8 +32,8 @@ const ROWS: usize = 64;
 pub fn softmax(input: View, dim: usize, out: View, log: bool) -> Result<()> {
     ensure(input.shape == out.shape && (out.is_apart(&input) || out.is_same(&input)), "softmax")?;
     match out.dtype {
-        DType::F64 => tiles::<f64, 2>([input, out], dim, |t| simd::run(Forward { job: t, log })),
-        d if d.is_float() => tiles::<f32, 2>([input, out], dim, |t| simd::run(Forward { job: t, log })),
+        DType::F64 => tiles::<f64, 2>([input, out], dim, |t| simd::run_wide(Forward { job: t, log })),
+        d if d.is_float() => tiles::<f32, 2>([input, out], dim, |t| simd::run_wide(Forward { job: t, log })),
         d => return Err(refuse(d)),
     }
     Ok(())
@@ -46,8 +45,8 @@ pub fn softmax_backward(grad: View, output: View, dim: usize, out: View, log: bo
     let fits = |v: &View| out.is_apart(v) || out.is_same(v);
     ensure(shapes && fits(&grad) && fits(&output), "softmax_backward")?;
     match output.dtype {
-        DType::F64 => tiles::<f64, 3>([output, grad, out], dim, |t| simd::run(Backward { job: t, log })),
-        d if d.is_float() => tiles::<f32, 3>([output, grad, out], dim, |t| simd::run(Backward { job: t, log })),
+        DType::F64 => tiles::<f64, 3>([output, grad, out], dim, |t| simd::run_wide(Backward { job: t, log })),
+        d if d.is_float() => tiles::<f32, 3>([output, grad, out], dim, |t| simd::run_wide(Backward { job: t, log })),
         d => return Err(refuse(d)),
     }
     Ok(())
@@ -133,8 +132,7 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
     let (width, across) = others.pop();
     let dense = width == 1 || views[0].dim(dim).1 <= across[0];
     let most = match dense {
-        true if length <= SHORT => LINES,
-        true => 1,
+        true => (CALL / length).max(1),
         false => TILE,
     };
     let per_row = width.div_ceil(most);
@@ -167,8 +165,8 @@ impl<T: Float> Kernel for Forward<'_, T> {
     #[inline(always)]
     fn run<F: Fuse>(self) {
         match self.job.dense {
-            true if self.job.length <= SHORT => self.short::<F>(),
-            true => self.line::<F>(),
+            true if self.job.length <= LINE => self.whole::<F>(),
+            true => self.pieces::<F>(),
             false => self.columns::<F>(),
         }
     }
@@ -176,16 +174,17 @@ impl<T: Float> Kernel for Forward<'_, T> {
 impl<T: Float> Forward<'_, T> {
     /// Lines padded with the lowest number, whose exponential is zero.
     #[inline(always)]
-    fn short<F: Fuse>(self) {
+    fn whole<F: Fuse>(self) {
         let Job { tiles: [input, out], length, lines, buffers: [a, b], .. } = self.job;
         for i in 0..lines {
             let (input, out) = (input.line(i), out.line(i));
             let x = padded(&input, length, a, T::LOWEST);
-            let most = folded(x, T::LOWEST, greater);
+            // A NaN is passed over here, and makes the sum NaN.
+            let most = folded(x, T::LOWEST, |most, x| if x > most { x } else { most });
             let mut sums = [T::ZERO; CHUNK];
             for (x, y) in x.as_chunks::<CHUNK>().0.iter().zip(b.as_chunks_mut::<CHUNK>().0) {
                 for l in 0..CHUNK {
-                    y[l] = x[l].minus(most).exp::<F>();
+                    y[l] = x[l].minus(most).exp_nonpositive::<F>();
                 }
                 for l in 0..CHUNK {
                     sums[l] = sums[l].plus(y[l]);
@@ -208,9 +207,9 @@ impl<T: Float> Forward<'_, T> {
     }
 
     #[inline(always)]
-    fn line<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, buffers, .. } = self.job;
-        let [a, b] = buffers.map(|b| b.as_mut_ptr());
+    fn pieces<F: Fuse>(self) {
+        let Job { tiles: [input, out], length, buffers: [a, _], .. } = self.job;
+        let a = a.as_mut_ptr();
         let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
         let mut max = T::LOWEST;
         for (start, n) in pieces() {
@@ -218,33 +217,22 @@ impl<T: Float> Forward<'_, T> {
             // SAFETY: the piece has `n` elements.
             max = greater(max, unsafe { Lanes(Max).block::<F>(x, n) });
         }
-        // The exponentials of a single-piece line are kept; the logarithm needs only their sum.
-        let kept = length <= LINE && !self.log;
         let mut sum = T::ZERO;
         for (start, n) in pieces() {
             let x = input.piece(start, n, a);
-            // SAFETY: as above; the buffer holds a piece.
-            sum = sum.plus(unsafe {
-                if kept {
-                    each([x], b, n, |[v]| v.minus(max).exp::<F>());
-                    Lanes(Sum { mean: false }).block::<F>(b, n)
-                } else {
-                    Lanes(SumExp::<T, F>(max, PhantomData)).block::<F>(x, n)
-                }
-            });
+            // SAFETY: as above.
+            sum = sum.plus(unsafe { Lanes(SumExp::<T, F>(max, PhantomData)).block::<F>(x, n) });
         }
         let (scale, log_sum) = (T::ONE.divide(sum), sum.ln());
         for (start, n) in pieces() {
-            let x = if kept { b.cast_const() } else { input.piece(start, n, a) };
+            let x = input.piece(start, n, a);
             let y = out.place(start, a);
             // SAFETY: all have `n` elements.
             unsafe {
                 if self.log {
                     each([x], y, n, |[v]| v.minus(max).minus(log_sum));
-                } else if kept {
-                    each([x], y, n, |[v]| v.times(scale));
                 } else {
-                    each([x], y, n, |[v]| v.minus(max).exp::<F>().times(scale));
+                    each([x], y, n, |[v]| v.minus(max).exp_nonpositive::<F>().times(scale));
                 }
             }
             out.keep(start, n, a);
@@ -264,7 +252,10 @@ impl<T: Float> Forward<'_, T> {
             let mut part = [T::ZERO; TILE];
             for i in first..length.min(first + ROWS) {
                 input.read_row(i, row);
-                part.iter_mut().zip(&*row).zip(&max).for_each(|((s, v), &m)| *s = s.plus(v.minus(m).exp::<F>()));
+                part.iter_mut()
+                    .zip(&*row)
+                    .zip(&max)
+                    .for_each(|((s, v), &m)| *s = s.plus(v.minus(m).exp_nonpositive::<F>()));
             }
             sum.iter_mut().zip(&part).for_each(|(s, &p)| *s = s.plus(p));
         }
@@ -276,14 +267,17 @@ impl<T: Float> Forward<'_, T> {
             if self.log {
                 row.iter_mut().zip(&max).zip(&sum).for_each(|((v, &m), &s)| *v = v.minus(m).minus(s));
             } else {
-                row.iter_mut().zip(&max).zip(&sum).for_each(|((v, &m), &s)| *v = v.minus(m).exp::<F>().times(s));
+                row.iter_mut()
+                    .zip(&max)
+                    .zip(&sum)
+                    .for_each(|((v, &m), &s)| *v = v.minus(m).exp_nonpositive::<F>().times(s));
             }
             out.write_row(i, row);
         }
     }
 }
 
-/// A short line in the buffer, with `rest` up to a whole chunk.
+/// A line in the buffer, with `rest` up to a whole chunk.
 #[inline(always)]
 fn padded<'a, T: Float>(line: &Tile, length: usize, buffer: &'a mut [T], rest: T) -> &'a [T] {
     let buffer = &mut buffer[..length.next_multiple_of(CHUNK)];
@@ -332,70 +326,41 @@ impl<T: Float> Kernel for Backward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        match self.job.dense {
-            true if self.job.length <= SHORT => self.short::<F>(),
-            true => self.line::<F>(),
-            false => self.columns::<F>(),
-        }
+        if self.job.dense { self.lines::<F>() } else { self.columns::<F>() }
     }
 }
 impl<T: Float> Backward<'_, T> {
     #[inline(always)]
-    fn short<F: Fuse>(self) {
-        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b], .. } = self.job;
-        for i in 0..lines {
-            let out = out.line(i);
-            let y = padded(&output.line(i), length, a, T::ZERO);
-            let g = padded(&grad.line(i), length, b, T::ZERO);
-            let mut sums = [T::ZERO; CHUNK];
-            for (y, g) in y.as_chunks::<CHUNK>().0.iter().zip(g.as_chunks::<CHUNK>().0) {
-                for l in 0..CHUNK {
-                    sums[l] = sums[l].plus(if self.log { g[l] } else { g[l].times(y[l]) });
-                }
-            }
-            let sum = sums.into_iter().fold(T::ZERO, T::plus);
-            let (y, g, to) = (y.as_ptr(), g.as_ptr(), out.place(0, a.as_mut_ptr()));
-            // SAFETY: the line and the buffers have `length` elements.
-            unsafe {
-                if self.log {
-                    each([g, y], to, length, |[g, y]| g.minus(y.exp::<F>().times(sum)));
-                } else {
-                    each([g, y], to, length, |[g, y]| y.times(g.minus(sum)));
-                }
-            }
-            out.keep(0, length, a.as_ptr());
-        }
-    }
-
-    #[inline(always)]
-    fn line<F: Fuse>(self) {
-        let Job { tiles: [output, grad, out], length, buffers, .. } = self.job;
+    fn lines<F: Fuse>(self) {
+        let Job { tiles, length, lines, buffers, .. } = self.job;
         let [a, b] = buffers.map(|b| b.as_mut_ptr());
         let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
-        let mut sum = T::ZERO;
-        for (start, n) in pieces() {
-            let mut g = grad.piece(start, n, b);
-            // SAFETY: all have `n` elements.
-            unsafe {
-                if !self.log {
-                    let y = output.piece(start, n, a);
-                    each([g, y], b, n, |[g, y]| g.times(y));
-                    g = b;
-                }
-                sum = sum.plus(Lanes(Sum { mean: false }).block::<F>(g, n));
-            }
-        }
-        for (start, n) in pieces() {
-            let (g, y, to) = (grad.piece(start, n, b), output.piece(start, n, a), out.place(start, a));
-            // SAFETY: as above.
-            unsafe {
-                if self.log {
-                    each([g, y], to, n, |[g, y]| g.minus(y.exp::<F>().times(sum)));
+        for [output, grad, out] in (0..lines).map(|i| tiles.map(|tile| tile.line(i))) {
+            let mut sum = T::ZERO;
+            for (start, n) in pieces() {
+                // SAFETY: the pieces have `n` elements.
+                let g = unsafe { std::slice::from_raw_parts(grad.piece(start, n, b), n) };
+                let [more] = if self.log {
+                    sums([g], |g| g)
                 } else {
-                    each([g, y], to, n, |[g, y]| y.times(g.minus(sum)));
-                }
+                    // SAFETY: as above.
+                    let y = unsafe { std::slice::from_raw_parts(output.piece(start, n, a), n) };
+                    sums([g, y], |[g, y]| [g.times(y)])
+                };
+                sum = sum.plus(more);
             }
-            out.keep(start, n, a);
+            for (start, n) in pieces() {
+                let (g, y, to) = (grad.piece(start, n, b), output.piece(start, n, a), out.place(start, a));
+                // SAFETY: all have `n` elements.
+                unsafe {
+                    if self.log {
+                        each([g, y], to, n, |[g, y]| g.minus(y.exp::<F>().times(sum)));
+                    } else {
+                        each([g, y], to, n, |[g, y]| y.times(g.minus(sum)));
+                    }
+                }
+                out.keep(start, n, a);
+            }
         }
     }
 

@@ -52,6 +52,14 @@ impl Axis {
         };
         (0..s.stride.min(whole)).map(phase).collect()
     }
+    /// The elements of the batch, as the outermost dimension of images that have none.
+    pub fn batch(n: usize) -> Axis {
+        Axis { input: n, places: n, step: 1, taps: [(0, 0)].into_iter().collect(), first: 0, apart: 1 }
+    }
+    /// Whether it has one element, which meets itself.
+    pub fn is_single(&self) -> bool {
+        self.input == 1 && self.places == 1 && self.taps[..] == [(0, 0)]
+    }
     fn lowest(&self) -> isize {
         self.taps.iter().map(|t| t.1).min().unwrap_or(0)
     }
@@ -66,7 +74,7 @@ impl Axis {
 }
 
 /// Outputs computed at once: whole rows, or a part of one, or whole planes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     pub first: [usize; 3],
     pub count: [usize; 3],
@@ -98,10 +106,38 @@ impl Grid {
         let wide = if w >= 2 * about { even(w, about) } else { w };
         let high = if wide < w { 1 } else { even(h, about / w) };
         let deep = if high < h || wide < w { 1 } else { even(d, about / (h * w)) };
-        let inputs = [axes[0].span(deep), axes[1].span(high)];
+        Grid::of(axes, [deep, high, wide])
+    }
+    fn of(axes: [Axis; 3], most: [usize; 3]) -> Grid {
+        let inputs = [axes[0].span(most[0]), axes[1].span(most[1])];
         let step = axes[2].step;
-        let stripe = axes[2].span(wide).div_ceil(step);
-        Grid { most: [deep, high, wide], inputs, stripe, row: stripe * step, axes }
+        let stripe = axes[2].span(most[2]).div_ceil(step);
+        Grid { most, inputs, stripe, row: stripe * step, axes }
+    }
+    /// Of the blocks of whole rows with up to `most` places those of least cost; where there are none, `new`'s.
+    pub fn cheapest(axes: [Axis; 3], about: usize, most: usize, cost: impl Fn(&Grid) -> Option<usize>) -> Grid {
+        let [d, h, w] = [0, 1, 2].map(|i| axes[i].places);
+        // Of very many sizes only some.
+        let tried = |first: usize, last: usize| (first..=last).rev().step_by((last / 32).max(1));
+        let rows = tried(1, h.min(most / w)).map(|high| [1, high, w]);
+        let planes = tried(2, d.min(most / (h * w))).map(|deep| [deep, h, w]);
+        let all = rows.chain(planes).map(|most| Grid::of(axes.clone(), most));
+        let best = all.filter_map(|grid| Some((cost(&grid)?, grid))).min_by_key(|(cost, _)| *cost);
+        best.map_or_else(|| Grid::new(axes.clone(), about), |(_, grid)| grid)
+    }
+    /// The places of all blocks, each filled up to a multiple of `width`.
+    pub fn columns(&self, width: usize) -> usize {
+        // Along each axis there are whole blocks and what remains.
+        let parts = [0, 1, 2].map(|i| {
+            let (n, most) = (self.axes[i].places, self.most[i]);
+            [(n / most, most), ((n % most > 0) as usize, n % most)]
+        });
+        let mut all = 0;
+        for corner in 0..8 {
+            let [d, h, w] = [0, 1, 2].map(|i| parts[i][(corner >> i) & 1]);
+            all += d.0 * h.0 * w.0 * (d.1 * h.1 * w.1).next_multiple_of(width);
+        }
+        all
     }
     pub fn blocks(&self) -> usize {
         (0..3).map(|i| self.axes[i].places.div_ceil(self.most[i])).product()

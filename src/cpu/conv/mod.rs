@@ -11,7 +11,7 @@ mod weights;
 
 use self::geometry::{Axis, Steps};
 use self::scratch::Image;
-use self::slide::{Slide, Weights};
+use self::slide::{FEW, Slide, Weights};
 use self::weights::WeightGradient;
 use super::gemm::tiles::Vectors;
 use super::lines::for_lines;
@@ -129,9 +129,14 @@ fn slide<T: Vectors>(x: View, w: View, bias: Option<View>, out: View, motion: &M
     for d in &phases[0] {
         for h in &phases[1] {
             for w in &phases[2] {
-                let axes = [d.clone(), h.clone(), w.clone()];
-                let (input, out) = (Image::new(x), Image::new(out));
-                let (batch, groups) = (s.batch, s.groups);
+                let mut axes = [d.clone(), h.clone(), w.clone()];
+                let (mut input, mut out) = (Image::new(x), Image::new(out));
+                let (mut batch, groups) = (s.batch, s.groups);
+                if d.is_single() && s.to > FEW {
+                    // Blocks may then extend over several small images.
+                    (input.steps[0], out.steps[0]) = (input.batch, out.batch);
+                    (axes[0], batch) = (Axis::batch(s.batch), 1);
+                }
                 let slide = Slide { input, out, weights, bias, batch, groups, from: s.from, to: s.to, axes };
                 // SAFETY: `sizes` has compared all shapes, `convolution` that the output lies apart.
                 unsafe { slide.run()? };

@@ -28,6 +28,8 @@ impl<'a> Image<'a> {
 pub struct Scratch<T> {
     memory: Temp<T>,
     channel: usize,
+    /// The block that was read last: the zeros around another at the same place are there already.
+    zeroed: Option<Block>,
 }
 
 impl<T: Element> Scratch<T> {
@@ -35,7 +37,11 @@ impl<T: Element> Scratch<T> {
     pub fn new(grid: &Grid, channels: usize) -> Result<Scratch<T>> {
         // A load of a whole panel may reach beyond the last row.
         let channel = grid.channel();
-        Ok(Scratch { memory: Temp::filled(channel.saturating_mul(channels) + WIDEST, T::default())?, channel })
+        Ok(Scratch {
+            memory: Temp::filled(channel.saturating_mul(channels) + WIDEST, T::default())?,
+            channel,
+            zeroed: None,
+        })
     }
     pub fn ptr(&self) -> *const T {
         self.memory.ptr()
@@ -59,20 +65,24 @@ impl<T: Element> Scratch<T> {
         let origin = [0, 1, 2].map(|i| grid.origin(block, i));
         let axis = |i: usize| grid.axes[i].input as isize;
         let [planes, rows] = grid.inputs;
-        for (slot, c) in channels.enumerate() {
-            for (d, h) in (0..planes).flat_map(|d| (0..rows).map(move |h| (d, h))) {
-                let to = self.memory.ptr().wrapping_add(slot * self.channel + (d * rows + h) * grid.row);
-                let at = [origin[0] + d as isize, origin[1] + h as isize];
-                // SAFETY: the row lies in the scratch memory, what is read inside the image.
-                unsafe {
-                    if (0..axis(0)).contains(&at[0]) && (0..axis(1)).contains(&at[1]) {
-                        let offset = n * image.batch
-                            + c * image.channel
-                            + at[0] as usize * image.steps[0]
-                            + at[1] as usize * image.steps[1];
-                        fill_row(grid, image, offset, origin[2], to);
-                    } else {
-                        to.write_bytes(0, grid.row); // zero bits are 0.0
+        let fresh = self.zeroed.replace(*block) != Some(*block);
+        for stripe in 0..grid.axes[2].step {
+            let part = Stripe::new(grid, origin[2], stripe, image.steps[2]);
+            for (slot, c) in channels.clone().enumerate() {
+                for (d, h) in (0..planes).flat_map(|d| (0..rows).map(move |h| (d, h))) {
+                    let to = self.memory.ptr().wrapping_add(slot * self.channel + (d * rows + h) * grid.row);
+                    let at = [origin[0] + d as isize, origin[1] + h as isize];
+                    // SAFETY: the row lies in the scratch memory, what is read inside the image.
+                    unsafe {
+                        if (0..axis(0)).contains(&at[0]) && (0..axis(1)).contains(&at[1]) {
+                            let offset = n * image.batch
+                                + c * image.channel
+                                + at[0] as usize * image.steps[0]
+                                + at[1] as usize * image.steps[1];
+                            part.fill(grid, image, offset, to, fresh);
+                        } else if fresh && stripe == 0 {
+                            to.write_bytes(0, grid.row); // zero bits are 0.0
+                        }
                     }
                 }
             }
@@ -80,31 +90,48 @@ impl<T: Element> Scratch<T> {
     }
 }
 
-/// One row: input `origin + i` becomes element `i / step` of stripe `i % step`.
-#[inline]
-unsafe fn fill_row<T: Element>(grid: &Grid, image: &Image, offset: usize, origin: isize, to: *mut T) {
-    let (step, width, stride) = (grid.axes[2].step, grid.axes[2].input as isize, image.steps[2]);
-    for stripe in 0..step {
+/// A part of every row of a block: input `origin + i` is element `i / step` of stripe `i % step`.
+struct Stripe {
+    start: usize,
+    /// The elements that lie inside the image, and where the first is read, relative to the image's row.
+    low: usize,
+    high: usize,
+    from: usize,
+}
+impl Stripe {
+    fn new(grid: &Grid, origin: isize, stripe: usize, stride: usize) -> Stripe {
+        let (step, width) = (grid.axes[2].step, grid.axes[2].input as isize);
         let first = origin + stripe as isize;
-        // The elements of the stripe that lie inside the image.
-        let from = (-first).max(0) as usize;
-        let low = from.div_ceil(step).min(grid.stripe);
-        let inside = (width - first).max(0) as usize;
-        let high = inside.div_ceil(step).clamp(low, grid.stripe);
+        let low = ((-first).max(0) as usize).div_ceil(step).min(grid.stripe);
+        let high = ((width - first).max(0) as usize).div_ceil(step).clamp(low, grid.stripe);
+        let from = if high > low { (first + (low * step) as isize) as usize * stride } else { 0 };
+        Stripe { start: stripe * grid.stripe, low, high, from }
+    }
+    /// Reads the stripe of one row; `fresh` tells whether to write the zeros around it.
+    ///
+    /// # Safety
+    /// The image has the row, and `to` room for one.
+    #[inline]
+    unsafe fn fill<T: Element>(&self, grid: &Grid, image: &Image, offset: usize, to: *mut T, fresh: bool) {
+        let (low, high, along) = (self.low, self.high, image.steps[2] * grid.axes[2].step);
         // SAFETY: the caller's promise; the stripe is part of the row.
         unsafe {
-            let to = to.add(stripe * grid.stripe);
-            to.write_bytes(0, low);
+            let to = to.add(self.start);
+            if fresh {
+                to.write_bytes(0, low);
+                to.add(high).write_bytes(0, grid.stripe - high);
+            }
             if high > low {
-                let at = offset + (first + (low * step) as isize) as usize * stride;
-                let from = image.view.at(at);
-                if stride * step == 1 && image.view.dtype == T::DTYPE {
+                let from = image.view.at(offset + self.from);
+                if along == 1 && image.view.dtype == T::DTYPE {
                     to.add(low).copy_from_nonoverlapping(from as *const T, high - low);
+                } else if image.view.dtype == T::DTYPE {
+                    let from = from as *const T;
+                    (0..high - low).for_each(|i| *to.add(low + i) = *from.add(i * along));
                 } else {
-                    load(image.view.dtype, from, stride * step, high - low, to.add(low));
+                    load(image.view.dtype, from, along, high - low, to.add(low));
                 }
             }
-            to.add(high).write_bytes(0, grid.stripe - high);
         }
     }
 }
@@ -125,21 +152,27 @@ pub fn runs(grid: &Grid, block: &Block, first: usize, width: usize, out: &mut [R
     count
 }
 
-/// Packs a panel of windows: for each term its input at the panel's places.
+/// Packs a panel of windows: for each term its input at the panel's places. With `SHORT`, no run is longer than a vector.
 ///
 /// # Safety
 /// The terms' offsets with those of the runs lie in the scratch memory with a width to spare; so does `to`.
 #[inline(always)]
-pub unsafe fn pack<U: Unit>(from: *const U::Float, terms: &[usize], runs: &[Run], mut to: *mut U::Float) {
-    // Each run is copied as a whole width: what follows it is overwritten by the next one, or by the next term.
+pub unsafe fn pack<U: Unit, const SHORT: bool>(
+    from: *const U::Float,
+    terms: &[usize],
+    runs: &[Run],
+    mut to: *mut U::Float,
+) {
+    // Each run is copied as whole vectors: what follows it is overwritten by the next one, or by the next term.
     for &term in terms {
         for &(lane, offset) in runs {
             // SAFETY: the caller's promise.
             unsafe {
                 let (from, to) = (from.add(term + offset), to.add(lane));
-                let (x, y) = (U::load(from), U::load(from.add(U::LANES)));
-                U::store(to, x);
-                U::store(to.add(U::LANES), y);
+                U::store(to, U::load(from));
+                if !SHORT {
+                    U::store(to.add(U::LANES), U::load(from.add(U::LANES)));
+                }
             }
         }
         to = to.wrapping_add(U::WIDTH);

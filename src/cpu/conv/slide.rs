@@ -19,6 +19,9 @@ use std::ops::Range;
 const TERMS: usize = 192;
 /// Places of a block.
 const PLACES: usize = 256;
+/// Places of a block at most, and inputs that its scratch memory holds then.
+const MOST_PLACES: usize = 1024;
+const SCRATCH: usize = 1 << 14;
 /// Up to so many output channels of a group, nothing is packed.
 pub const FEW: usize = 3;
 /// Minimum multiplications per task.
@@ -61,7 +64,11 @@ impl<T: Vectors> Slide<'_, T> {
     /// Images, weights and bias have the batch, the channels, the inputs and taps, and the outputs of the axes; the output
     /// lies apart from the others.
     pub unsafe fn run(&self) -> Result<()> {
-        let grid = Grid::new(self.axes.clone(), PLACES);
+        let grid = if self.to <= FEW {
+            Grid::new(self.axes.clone(), (SCRATCH / self.from.max(1)).max(PLACES))
+        } else {
+            self.blocks()
+        };
         let taps = grid.tap_offsets();
         let terms = taps.len() * self.from;
         let offsets = (0..self.from).flat_map(|c| taps.iter().map(move |&t| (c, t)));
@@ -87,6 +94,25 @@ impl<T: Vectors> Slide<'_, T> {
                 tiles::run(Piece { plan: &plan, memory: &mut memory, unit: unit / splits, panels })?;
             }
             Ok(())
+        })
+    }
+
+    /// Blocks of at least about `PLACES` places, or of so many more that the panels' last columns are not wasted.
+    fn blocks(&self) -> Grid {
+        let width = tile_size::<T>()[1];
+        let most = (4 * SCRATCH / self.from.max(1)).clamp(PLACES, MOST_PLACES);
+        // Several blocks for each thread, unless they are small.
+        let least = 4 * num_threads();
+        Grid::cheapest(self.axes.clone(), PLACES, most, |grid| {
+            let outside = if grid.most[0] > 1 { 1 } else { 0 }; // such a block is not a run of the output
+            let places = grid.most.iter().product::<usize>();
+            if places > PLACES && self.batch * self.groups * grid.blocks() < least {
+                return None;
+            }
+            // In cycles, about: what is computed, what is brought into scratch memory, what is copied to the output.
+            let computed = grid.columns(width) * grid.taps() * self.from * self.to;
+            let copied = grid.blocks() * grid.channel() * self.from * 2;
+            Some(computed + copied + outside * grid.columns(1) * self.to * 2)
         })
     }
 
@@ -200,6 +226,15 @@ impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
     }
 }
 
+/// Some columns of the rows of one output channel, and the scratch memory that they are summed from.
+#[derive(Clone, Copy)]
+struct Rows<T> {
+    from: *const T,
+    group: usize,
+    channel: usize,
+    column: usize,
+}
+
 impl<T: Vectors> Plan<'_, '_, T> {
     /// Where the block starts in a channel of the output, if its places follow one another there.
     fn direct(&self, block: &Block) -> Option<usize> {
@@ -235,7 +270,13 @@ impl<T: Vectors> Plan<'_, '_, T> {
                 let found = runs(&self.grid, block, column, U::WIDTH, &mut list);
                 let b = memory.windows.ptr().wrapping_add(column * count);
                 // SAFETY: offsets and runs are those of the scratch memory; the panel lies in the packed windows.
-                unsafe { pack::<U>(memory.scratch.ptr(), terms, &list[..found], b) };
+                unsafe {
+                    if block.count[2] <= U::LANES {
+                        pack::<U, true>(memory.scratch.ptr(), terms, &list[..found], b)
+                    } else {
+                        pack::<U, false>(memory.scratch.ptr(), terms, &list[..found], b)
+                    }
+                }
                 let cols = U::WIDTH.min(places - column);
                 for panel in panels.clone() {
                     let rows = panel_rows(to, self.panels, panel);
@@ -249,8 +290,7 @@ impl<T: Vectors> Plan<'_, '_, T> {
         }
     }
 
-    /// A block of few channels: each place is summed from the scratch memory, a few vectors at a time.
-    #[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants
+    /// A block of few channels: places are summed from the scratch memory, some vectors of some rows at a time.
     #[inline(always)]
     unsafe fn few<U: Unit<Float = T>>(
         &self,
@@ -260,35 +300,67 @@ impl<T: Vectors> Plan<'_, '_, T> {
         out: Matrix<T>,
         channels: Range<usize>,
     ) {
-        const SUMS: usize = 4;
+        const MOST: usize = 4;
         let (wide, rows) = (block.count[2], block.count[0] * block.count[1]);
-        let slots = SUMS * U::LANES;
-        let mut flat = [T::ZERO; SUMS * WIDEST / 2];
-        for (channel, row) in channels.flat_map(|c| (0..rows).map(move |r| (c, r))) {
-            let offset = self.grid.row_offset(block, row);
-            for column in (0..wide).step_by(slots) {
-                // SAFETY: offsets are those of the scratch memory, which a whole panel follows.
+        for channel in channels {
+            for column in (0..wide).step_by(MOST * U::LANES) {
+                let run = Rows { from, group, channel, column };
+                // SAFETY: the caller's promise.
                 unsafe {
-                    let mut sums = [U::splat(*self.start(group, channel)); SUMS];
-                    for (first, count) in term_blocks(self.order.len()) {
-                        let w = self.weights.at(self.slide.to * (group * self.order.len() + first) + channel * count);
-                        for i in 0..count {
-                            let x = U::splat(*w.add(i));
-                            let at = from.add(self.order[first + i] + offset + column);
-                            for j in 0..SUMS {
-                                // A vector beyond the row is not read.
-                                if j == 0 || column + j * U::LANES < wide {
-                                    sums[j] = U::fma(x, U::load(at.add(j * U::LANES)), sums[j]);
-                                }
-                            }
+                    match (wide - column).div_ceil(U::LANES) {
+                        1 => (0..rows).step_by(8).for_each(|row| self.rows::<U, 1, 8>(run, block, row, out)),
+                        2 => (0..rows).step_by(4).for_each(|row| self.rows::<U, 2, 4>(run, block, row, out)),
+                        3 => (0..rows).step_by(2).for_each(|row| self.rows::<U, 3, 2>(run, block, row, out)),
+                        _ => (0..rows).step_by(2).for_each(|row| self.rows::<U, MOST, 2>(run, block, row, out)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// `V` vectors of each of `R` rows from `first` on, as many as there are.
+    #[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants
+    #[inline(always)]
+    unsafe fn rows<U: Unit<Float = T>, const V: usize, const R: usize>(
+        &self,
+        run: Rows<T>,
+        block: &Block,
+        first: usize,
+        out: Matrix<T>,
+    ) {
+        let Rows { from, group, channel, column } = run;
+        let (wide, rows) = (block.count[2], block.count[0] * block.count[1]);
+        // Rows that are missing repeat the last one.
+        let starts: [usize; R] =
+            std::array::from_fn(|r| self.grid.row_offset(block, (first + r).min(rows - 1)) + column);
+        // SAFETY: offsets are those of the scratch memory, which a whole panel follows; rows and columns lie in the output.
+        unsafe {
+            let mut sums = [[U::splat(*self.start(group, channel)); V]; R];
+            for (begin, count) in term_blocks(self.order.len()) {
+                let w = self.weights.at(self.slide.to * (group * self.order.len() + begin) + channel * count);
+                for i in 0..count {
+                    let x = U::splat(*w.add(i));
+                    let at = from.add(self.order[begin + i]);
+                    for r in 0..R {
+                        for v in 0..V {
+                            sums[r][v] = U::fma(x, U::load(at.add(starts[r] + v * U::LANES)), sums[r][v]);
                         }
                     }
-                    let at = out.at(channel, row * wide + column);
-                    let count = slots.min(wide - column);
-                    for j in 0..SUMS {
-                        U::store(flat.as_mut_ptr().add(j * U::LANES), sums[j]);
+                }
+            }
+            let mut flat = [T::ZERO; WIDEST / 2];
+            for r in 0..R.min(rows - first) {
+                for v in 0..V {
+                    let at = column + v * U::LANES;
+                    let (to, left) = (out.at(channel, (first + r) * wide + at), wide - at);
+                    // What a vector writes beyond the only columns of its row is overwritten with the next row.
+                    let spare = if V * U::LANES >= wide { (rows - first - r - 1) * wide } else { 0 };
+                    if left + spare >= U::LANES {
+                        U::store(to, sums[r][v]);
+                    } else {
+                        U::store(flat.as_mut_ptr(), sums[r][v]);
+                        to.copy_from_nonoverlapping(flat.as_ptr(), left);
                     }
-                    at.copy_from_nonoverlapping(flat.as_ptr(), count);
                 }
             }
         }
@@ -297,15 +369,24 @@ impl<T: Vectors> Plan<'_, '_, T> {
     /// Writes a block's outputs to where they belong, in the dtype of the result.
     unsafe fn write(&self, from: Matrix<T>, n: usize, group: usize, block: &Block, panels: Range<usize>) {
         let (s, axes) = (self.slide, &self.grid.axes);
-        let (rows, wide) = (block.count[0] * block.count[1], block.count[2]);
+        let ([deep, high, wide], step) = (block.count, s.out.steps[2] * axes[2].apart);
+        // A plane may be one run.
+        let whole = high == 1 || s.out.steps[1] * axes[1].apart == wide * step;
+        let (high, wide) = if whole { (1, high * wide) } else { (high, wide) };
         let first_row = |panel: usize| panel_rows(s.to, self.panels, panel).start;
         for channel in first_row(panels.start)..first_row(panels.end) {
-            for row in 0..rows {
-                let at = self.grid.row_start(block, row, s.out.steps);
+            for row in 0..deep * high {
+                let at = self.grid.row_start(block, row * (block.count[1] / high), s.out.steps);
                 let to = s.out.view.at(n * s.out.batch + (group * s.to + channel) * s.out.channel + at);
                 // SAFETY: the row lies in the output, and was computed.
                 unsafe {
-                    store(s.out.view.dtype, to, s.out.steps[2] * axes[2].apart, wide, from.at(channel, row * wide))
+                    let from = from.at(channel, row * wide);
+                    if s.out.view.dtype == T::DTYPE {
+                        let to = to as *mut T;
+                        (0..wide).for_each(|i| *to.add(i * step) = *from.add(i));
+                    } else {
+                        store(s.out.view.dtype, to, step, wide, from)
+                    }
                 };
             }
         }

@@ -152,3 +152,66 @@ fn operands_that_do_not_fit_are_refused() {
     assert!(convolution(x.view(), w.view(), None, y.view(), &Motion { stride: &[0, 1], ..motion }).is_err());
     assert!(weight_gradient(x.view(), x.view(), w.view(), &motion).is_err());
 }
+
+/// Dense results, into which blocks write at once: few filters and enough to fill vectors, several small images in a block,
+/// rows that end within a vector and beyond several.
+#[test]
+fn dense_results_agree_with_plain_loops() {
+    let mut rng = Rng(71);
+    for (batch, groups, from, to, size) in [
+        (5, 1, 3, 30, [6, 7]),
+        (2, 2, 2, 33, [9, 28]),
+        (3, 1, 2, 5, [3, 4]),
+        (2, 4, 1, 1, [7, 28]),
+        (1, 2, 2, 3, [3, 141]),
+    ] {
+        for (stride, padding) in [(1, 1), (2, 0)] {
+            let places = size.map(|n: usize| (n + 2 * padding - 3) / stride + 1);
+            let case = Case {
+                x: [&[batch, from * groups], &size[..]].concat(),
+                w: vec![to * groups, from, 3, 3],
+                y: [&[batch, to * groups], &places[..]].concat(),
+                stride: vec![stride as i64; 2],
+                padding: vec![padding as i64; 2],
+                dilation: vec![1; 2],
+                groups,
+            };
+            for (dtype, tolerance) in [(DType::F32, 2e-4), (DType::F64, 1e-11)] {
+                dense(&mut rng, dtype, &case, tolerance);
+            }
+        }
+    }
+}
+
+fn dense(rng: &mut Rng, dtype: DType, case: &Case, tolerance: f64) {
+    let [x, w, y] = [&case.x, &case.w, &case.y].map(|s| {
+        let n = s.iter().product();
+        Array::of(dtype, s, &(0..n).map(|_| rng.value()).collect::<Vec<_>>())
+    });
+    let (xs, ws, ys) = (x.reals(), w.reals(), y.reals());
+    let [out, back, grad] = [&case.y, &case.x, &case.w].map(|s| Array::zeros(dtype, s));
+    convolution(x.view(), w.view(), None, out.view(), &case.motion(false)).unwrap();
+    convolution(y.view(), w.view(), None, back.view(), &case.motion(true)).unwrap();
+    weight_gradient(y.view(), x.view(), grad.view(), &case.motion(false)).unwrap();
+    let mut want = [vec![0.0; ys.len()], vec![0.0; xs.len()], vec![0.0; ws.len()]];
+    case.each(|i, j, k| {
+        want[0][k] += xs[i] * ws[j];
+        want[1][i] += ys[k] * ws[j];
+        want[2][j] += xs[i] * ys[k];
+    });
+    [out, back, grad].iter().zip(&want).for_each(|(found, want)| close(&found.reals(), want, tolerance));
+}
+
+/// An infinite element reaches the weights that meet it, and no others: in vectors it lies beside the ends of rows.
+#[test]
+fn what_is_infinite_stays_with_its_windows() {
+    let shape = [1, 2, 4, 5];
+    let mut values = vec![1.0; 40];
+    values[5] = f64::INFINITY; // the first of the second row: the last column of windows does not meet it
+    let (x, y) = (Array::of(DType::F32, &shape, &values), Array::of(DType::F32, &shape, &[1.0; 40]));
+    let grad = Array::zeros(DType::F32, &[2, 1, 3, 3]);
+    let motion = Motion { stride: &[1, 1], padding: &[1, 1], dilation: &[1, 1], groups: 2, transposed: false };
+    weight_gradient(y.view(), x.view(), grad.view(), &motion).unwrap();
+    let found = grad.reals();
+    assert!(found.iter().enumerate().all(|(i, v)| v.is_infinite() == (i < 9 && i % 3 < 2) && !v.is_nan()), "{found:?}");
+}

@@ -1,14 +1,14 @@
 //! The gradient of the weights: for each tap the elements of one side times those that the tap meets on the other.
 //!
-//! A product whose terms are the places of all blocks. The terms are split into a number of sums that depends on the
+//! A product whose terms are the places of all blocks: of packed gradients, and of the input as it lies in scratch memory where
+//! there are enough filters to fill vectors, else of its packed windows. The terms are split into a number of sums that depends on the
 //! sizes alone, so that the result does not depend on the threads.
 
 use super::geometry::{Axis, Block, Grid};
 use super::scratch::{Image, Scratch};
 use super::slide::FEW;
-use crate::cpu::arith::Arith;
 use crate::cpu::gemm::Matrix;
-use crate::cpu::gemm::tiles::{self, Job, Packed, Start, Tile, Unit, Vectors, WIDEST};
+use crate::cpu::gemm::tiles::{self, Job, Packed, Scattered, Start, Tile, Unit, Vectors, WIDEST};
 use crate::cpu::parallel::{par_for, try_par_for};
 use crate::cpu::scratch::Temp;
 use crate::cpu::view::{Ptr, load};
@@ -18,6 +18,8 @@ use std::ops::Range;
 
 /// Terms of a product: the places of a block.
 const PLACES: usize = 192;
+/// Inputs of a block where few channels meet them, which are not packed.
+const FEW_PLACES: usize = 1 << 12;
 /// Columns of a task, about: channels times taps.
 const COLUMNS: usize = 288;
 /// Tasks there should be, if the sizes allow.
@@ -40,7 +42,8 @@ impl<T: Vectors> WeightGradient<'_, T> {
     /// # Safety
     /// The images have the batch, the channels and the axes' inputs and places; `out` has room for all weights.
     pub unsafe fn run(&self) -> Result<()> {
-        let grid = Grid::new(self.axes.clone(), PLACES);
+        let about = if self.to <= FEW { FEW_PLACES / self.from.max(1) } else { 0 };
+        let grid = Grid::new(self.axes.clone(), about.max(PLACES));
         let taps = grid.tap_offsets();
         let chunks = (self.from * taps.len()).div_ceil(COLUMNS).clamp(1, self.from);
         let blocks = self.batch * grid.blocks();
@@ -92,70 +95,184 @@ struct Piece<'a, 'b, 'c, T> {
     out: Ptr<T>,
 }
 
+/// What a piece works in.
+struct Work<T> {
+    scratch: Scratch<T>,
+    /// The input channels.
+    channels: Range<usize>,
+    columns: usize,
+    /// Where the columns find the input of a block's first place; the last panel repeats the first column.
+    order: Vec<usize>,
+    /// Where the places of a block lie, relative to the first.
+    places: Vec<usize>,
+    held: Option<[usize; 3]>,
+    /// The gradient of one channel at those places.
+    line: Vec<T>,
+    most: usize,
+}
+
 impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
     type Output = Result<()>;
     #[inline(always)]
     unsafe fn run<U: Unit<Float = T>>(self) -> Result<()> {
+        let to = self.plan.job.to;
+        let mut work = self.work(U::WIDTH)?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if to <= FEW {
+                self.few::<U>(&mut work)
+            } else if to.next_multiple_of(U::WIDTH) * 4 <= to * 5 {
+                self.by_filters::<U>(&mut work)
+            } else {
+                self.by_columns::<U>(&mut work)
+            }
+        }
+    }
+}
+
+impl<T: Vectors> Piece<'_, '_, '_, T> {
+    fn work(&self, width: usize) -> Result<Work<T>> {
         let (job, grid, taps) = (self.plan.job, self.plan.grid, self.plan.taps);
         let channels = self.chunk * job.from / self.plan.chunks..(self.chunk + 1) * job.from / self.plan.chunks;
-        let columns = channels.len() * taps.len();
-        let most = grid.most.iter().product::<usize>();
-        let mut scratch: Scratch<T> = Scratch::new(grid, channels.len())?;
-        let width = U::WIDTH;
-        // Where the columns find the input of a block's first place; the last panel repeats the first column.
+        let (columns, most) = (channels.len() * taps.len(), grid.most.iter().product::<usize>());
+        let scratch: Scratch<T> = Scratch::new(grid, channels.len())?;
         let mut order = filled(0, columns.next_multiple_of(width))?;
         for (i, o) in order.iter_mut().take(columns).enumerate() {
             *o = i / taps.len() * scratch.channel() + taps[i % taps.len()];
         }
-        let mut places = filled(0, most)?;
-        let panels = job.to.div_ceil(U::ROWS);
-        let rows_of = |p: usize| p * job.to / panels..(p + 1) * job.to / panels;
-        let (left, right): (Temp<T>, Temp<T>) = (Temp::new(job.to * most)?, Temp::new(width * most + WIDEST)?);
-        let mut line = filled(T::ZERO, most)?;
-        let first = (self.group * job.to * job.from + channels.start) * taps.len();
-        let out = Matrix { ptr: self.out.at(first), rows: job.from * taps.len(), cols: 1 };
-        for at in self.blocks {
-            let (n, block) = (at / grid.blocks(), grid.block(at % grid.blocks()));
-            let count = block.places();
-            for (i, p) in places[..count].iter_mut().enumerate() {
-                *p = grid.row_offset(&block, i / block.count[2]) + i % block.count[2];
+        let (places, line) = (filled(0, most)?, filled(T::ZERO, most)?);
+        Ok(Work { scratch, channels, columns, order, places, held: None, line, most })
+    }
+    /// The weights of the piece, a row for each filter.
+    fn weights(&self, work: &Work<T>) -> Matrix<T> {
+        let (job, taps) = (self.plan.job, self.plan.taps.len());
+        let first = (self.group * job.to * job.from + work.channels.start) * taps;
+        Matrix { ptr: self.out.at(first), rows: job.from * taps, cols: 1 }
+    }
+    /// Reads the input of a block; which element of the batch it is of.
+    ///
+    /// # Safety
+    /// As for `WeightGradient::run`.
+    unsafe fn read(&self, at: usize, work: &mut Work<T>) -> (usize, Block) {
+        let (job, grid) = (self.plan.job, self.plan.grid);
+        let (n, block) = (at / grid.blocks(), grid.block(at % grid.blocks()));
+        if work.held.replace(block.count) != Some(block.count) {
+            for (row, places) in work.places[..block.places()].chunks_exact_mut(block.count[2]).enumerate() {
+                let start = grid.row_offset(&block, row);
+                places.iter_mut().enumerate().for_each(|(i, p)| *p = start + i);
             }
+        }
+        let all = self.group * job.from + work.channels.start..self.group * job.from + work.channels.end;
+        // SAFETY: the caller's promise.
+        unsafe { work.scratch.fill(grid, &block, &job.input, n, all) };
+        (n, block)
+    }
+    /// Reads the gradient of a filter at the places of a block.
+    ///
+    /// # Safety
+    /// As for `WeightGradient::run`.
+    unsafe fn read_filter(&self, n: usize, block: &Block, filter: usize, line: &mut [T]) {
+        let job = self.plan.job;
+        // SAFETY: the caller's promise.
+        unsafe { read(&job.grad, self.plan.grid, block, n, self.group * job.to + filter, line) }
+    }
+
+    /// Few filters: for each column a vector of sums.
+    ///
+    /// # Safety
+    /// As for `WeightGradient::run`; so for the others.
+    #[inline(always)]
+    unsafe fn few<U: Unit<Float = T>>(&self, work: &mut Work<T>) -> Result<()> {
+        let (to, columns, out) = (self.plan.job.to, work.columns, self.weights(work));
+        let mut lanes = filled(T::ZERO, to * columns * U::LANES)?;
+        for at in self.blocks.clone() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let (n, block) = self.read(at, work);
+                for filter in 0..to {
+                    self.read_filter(n, &block, filter, &mut work.line);
+                    let grad = &work.line[..block.places()];
+                    let few = Few { grad, places: &work.places, wide: block.count[2] };
+                    let lanes = &mut lanes[filter * columns * U::LANES..][..columns * U::LANES];
+                    few.add::<U>(work.scratch.ptr(), &work.order[..columns], lanes);
+                }
+            }
+        }
+        for (i, lanes) in lanes.chunks_exact(U::LANES).enumerate() {
+            // SAFETY: the column is one of the result's, which nobody else writes.
+            unsafe { *out.at(i / columns, i % columns) = lanes.iter().fold(T::ZERO, |sum, &x| sum.plus(x)) };
+        }
+        Ok(())
+    }
+
+    /// Tiles of `[columns, filters]`: the gradient is packed place by place, the input read where it lies.
+    #[inline(always)]
+    unsafe fn by_filters<U: Unit<Float = T>>(&self, work: &mut Work<T>) -> Result<()> {
+        let (to, columns, width) = (self.plan.job.to, work.columns, U::WIDTH);
+        let padded = to.next_multiple_of(width);
+        let sums: Temp<T> = Temp::filled(columns * padded, T::ZERO)?;
+        let sums = Matrix { ptr: sums.ptr(), rows: padded, cols: 1 };
+        let packed: Temp<T> = Temp::filled(padded * work.most, T::ZERO)?;
+        for at in self.blocks.clone() {
             // SAFETY: the caller's promise; panels and columns lie in their memory.
             unsafe {
-                let all = self.group * job.from + channels.start..self.group * job.from + channels.end;
-                scratch.fill(grid, &block, &job.input, n, all);
-                if job.to <= FEW {
-                    for row in 0..job.to {
-                        read(&job.grad, grid, &block, n, self.group * job.to + row, &mut line);
-                        for (column, &offset) in order[..columns].iter().enumerate() {
-                            let from = scratch.ptr().add(offset);
-                            let sum = dot::<U>(&line[..count], from, &places, block.count[2]);
-                            let at = out.at(row, column);
-                            *at = (*at).plus(sum);
+                let (n, block) = self.read(at, work);
+                let (count, wide) = (block.places(), block.count[2]);
+                for filter in 0..to {
+                    self.read_filter(n, &block, filter, &mut work.line);
+                    let at = packed.ptr().add(filter / width * width * count + filter % width);
+                    (0..count).for_each(|p| *at.add(p * width) = work.line[p]);
+                }
+                for first in (0..padded).step_by(width) {
+                    let panel = packed.ptr().add(first * count);
+                    for column in (0..columns).step_by(U::ROWS) {
+                        let order = work.order.as_ptr().add(column);
+                        for (row, places) in work.places[..count].chunks_exact(wide).enumerate() {
+                            let a = Scattered(work.scratch.ptr().add(places[0]), order);
+                            let b = panel.add(row * wide * width);
+                            let (out, start) = (sums.from(column, first), Start::Result);
+                            let tile = Tile { terms: wide, a, b, out, cols: width, start };
+                            tile.run::<U>(U::ROWS.min(columns - column));
                         }
                     }
-                    continue;
                 }
-                for panel in 0..panels {
-                    let rows = rows_of(panel);
+            }
+        }
+        let out = self.weights(work);
+        for (column, filter) in (0..columns).flat_map(|column| (0..to).map(move |filter| (column, filter))) {
+            // SAFETY: the weight is one of the piece, which nobody else writes.
+            unsafe { *out.at(filter, column) = *sums.at(column, filter) };
+        }
+        Ok(())
+    }
+
+    /// Tiles of `[filters, columns]`, of packed gradients and packed windows.
+    #[inline(always)]
+    unsafe fn by_columns<U: Unit<Float = T>>(&self, work: &mut Work<T>) -> Result<()> {
+        let (to, columns, width) = (self.plan.job.to, work.columns, U::WIDTH);
+        let panels = to.div_ceil(U::ROWS);
+        let rows_of = |p: usize| p * to / panels..(p + 1) * to / panels;
+        let (left, right): (Temp<T>, Temp<T>) = (Temp::new(to * work.most)?, Temp::new(width * work.most + WIDEST)?);
+        let out = self.weights(work);
+        for at in self.blocks.clone() {
+            // SAFETY: the caller's promise; panels and columns lie in their memory.
+            unsafe {
+                let (n, block) = self.read(at, work);
+                let count = block.places();
+                for rows in (0..panels).map(rows_of) {
                     let to = left.ptr().add(rows.start * count);
-                    for (r, row) in rows.clone().enumerate() {
-                        read(&job.grad, grid, &block, n, self.group * job.to + row, &mut line);
-                        (0..count).for_each(|p| *to.add(p * rows.len() + r) = line[p]);
+                    for (r, filter) in rows.clone().enumerate() {
+                        self.read_filter(n, &block, filter, &mut work.line);
+                        (0..count).for_each(|p| *to.add(p * rows.len() + r) = work.line[p]);
                     }
                 }
                 for column in (0..columns).step_by(width) {
-                    gather::<U>(scratch.ptr(), &order[column..column + width], &places[..count], right.ptr());
-                    for panel in 0..panels {
-                        let rows = rows_of(panel);
-                        let tile = Tile {
-                            terms: count,
-                            a: Packed(left.ptr().add(rows.start * count)),
-                            b: right.ptr(),
-                            out: out.from(rows.start, column),
-                            cols: width.min(columns - column),
-                            start: Start::Result,
-                        };
+                    let order = &work.order[column..column + width];
+                    gather::<U>(work.scratch.ptr(), order, &work.places[..count], right.ptr());
+                    for rows in (0..panels).map(rows_of) {
+                        let a = Packed(left.ptr().add(rows.start * count));
+                        let (out, cols) = (out.from(rows.start, column), width.min(columns - column));
+                        let tile = Tile { terms: count, a, b: right.ptr(), out, cols, start: Start::Result };
                         tile.run::<U>(rows.len());
                     }
                 }
@@ -167,40 +284,82 @@ impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
 
 /// The elements of a channel at the places of a block.
 unsafe fn read<T: Vectors>(grad: &Image, grid: &Grid, block: &Block, n: usize, channel: usize, to: &mut [T]) {
-    let (rows, wide) = (block.count[0] * block.count[1], block.count[2]);
+    let ([deep, high, wide], along) = (block.count, grad.steps[2] * grid.axes[2].apart);
+    let follow = |i: usize, step: usize| block.count[i] == 1 || grad.steps[i] * grid.axes[i].apart == step * along;
+    let whole = follow(1, wide) && follow(0, wide * high);
+    let (rows, run) = if whole { (1, deep * high * wide) } else { (deep * high, wide) };
     for row in 0..rows {
         let at = n * grad.batch + channel * grad.channel + grid.row_start(block, row, grad.steps);
-        let run = &mut to[row * wide..(row + 1) * wide];
+        let to = &mut to[row * run..][..run];
         // SAFETY: the caller's promise.
-        unsafe { load(grad.view.dtype, grad.view.at(at), grad.steps[2] * grid.axes[2].apart, wide, run.as_mut_ptr()) };
+        unsafe { load(grad.view.dtype, grad.view.at(at), along, run, to.as_mut_ptr()) };
     }
 }
 
-/// The sum of `grad` times the input at the places of a block, row by row.
-#[inline(always)]
-unsafe fn dot<U: Unit>(grad: &[U::Float], from: *const U::Float, places: &[usize], wide: usize) -> U::Float {
-    // SAFETY: the caller's promise: the places of a row follow one another in the scratch memory.
-    unsafe {
-        let zero = U::splat(U::Float::ZERO);
-        let (mut sums, mut rest) = ([zero; 2], U::Float::ZERO);
-        for (row, grad) in grad.chunks_exact(wide).enumerate() {
-            let from = from.add(places[row * wide]);
-            let mut i = 0;
-            while i + U::WIDTH <= wide {
-                let g = grad.as_ptr().add(i);
-                sums[0] = U::fma(U::load(g), U::load(from.add(i)), sums[0]);
-                sums[1] = U::fma(U::load(g.add(U::LANES)), U::load(from.add(i + U::LANES)), sums[1]);
-                i += U::WIDTH;
-            }
-            if i + U::LANES <= wide {
-                sums[0] = U::fma(U::load(grad.as_ptr().add(i)), U::load(from.add(i)), sums[0]);
-                i += U::LANES;
-            }
-            (i..wide).for_each(|i| rest = rest.plus(grad[i].times(*from.add(i))));
+/// The gradient of one channel at the places of a block, the places of a row one after another.
+struct Few<'a, T> {
+    grad: &'a [T],
+    places: &'a [usize],
+    wide: usize,
+}
+impl<T: Vectors> Few<'_, T> {
+    /// Adds the products with the input that each column meets at the places to the column's vector of `lanes`.
+    ///
+    /// # Safety
+    /// The input of the columns lies at the places behind `from`.
+    #[inline(always)]
+    unsafe fn add<U: Unit<Float = T>>(&self, from: *const T, columns: &[usize], lanes: &mut [T]) {
+        let (nines, rest) = columns.as_chunks::<9>();
+        let (threes, ones) = rest.as_chunks::<3>();
+        let (first, lanes) = lanes.split_at_mut(9 * nines.len() * U::LANES);
+        let (second, last) = lanes.split_at_mut(3 * threes.len() * U::LANES);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let parts = nines.iter().zip(first.chunks_exact_mut(9 * U::LANES));
+            parts.for_each(|(columns, lanes)| self.columns::<U, 9>(from, columns, lanes));
+            let parts = threes.iter().zip(second.chunks_exact_mut(3 * U::LANES));
+            parts.for_each(|(columns, lanes)| self.columns::<U, 3>(from, columns, lanes));
+            let parts = ones.iter().zip(last.chunks_exact_mut(U::LANES));
+            parts.for_each(|(&column, lanes)| self.columns::<U, 1>(from, &[column], lanes));
         }
-        let mut lanes = [U::Float::ZERO; WIDEST / 2];
-        U::store(lanes.as_mut_ptr(), U::add(sums[0], sums[1]));
-        lanes.iter().fold(rest, |sum, &x| sum.plus(x))
+    }
+
+    /// # Safety
+    /// As for `add`.
+    #[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants
+    #[inline(always)]
+    unsafe fn columns<U: Unit<Float = T>, const N: usize>(
+        &self,
+        from: *const T,
+        columns: &[usize; N],
+        lanes: &mut [T],
+    ) {
+        let lanes = lanes.as_mut_ptr();
+        // SAFETY: the caller's promise; there is a vector of lanes for each column.
+        unsafe {
+            let mut sums: [U::Vector; N] = std::array::from_fn(|k| U::load(lanes.add(k * U::LANES)));
+            for (row, grad) in self.grad.chunks_exact(self.wide).enumerate() {
+                let from = from.add(self.places[row * self.wide]);
+                let whole = self.wide / U::LANES * U::LANES;
+                for i in (0..whole).step_by(U::LANES) {
+                    let g = U::load(grad.as_ptr().add(i));
+                    for k in 0..N {
+                        sums[k] = U::fma(g, U::load(from.add(columns[k] + i)), sums[k]);
+                    }
+                }
+                let left = self.wide - whole;
+                if left > 0 {
+                    // What follows the row may be infinite: it is not read.
+                    let g = U::load_first(grad.as_ptr().add(whole), left);
+                    for k in 0..N {
+                        sums[k] = U::fma(g, U::load_first(from.add(columns[k] + whole), left), sums[k]);
+                    }
+                }
+            }
+            for k in 0..N {
+                U::store(lanes.add(k * U::LANES), sums[k]);
+            }
+        }
     }
 }
 

@@ -28,6 +28,10 @@ pub trait Unit {
     /// # Safety
     /// As many elements as there are lanes can be read; the processor has the instructions. So in all of these.
     unsafe fn load(at: *const Self::Float) -> Self::Vector;
+    /// The first `n` lanes, fewer than there are, and zeros.
+    /// # Safety
+    /// So many elements can be read.
+    unsafe fn load_first(at: *const Self::Float, n: usize) -> Self::Vector;
     /// # Safety
     /// See `load`.
     unsafe fn store(at: *mut Self::Float, v: Self::Vector);
@@ -56,6 +60,11 @@ impl<T: Arith> Unit for Portable<T> {
         unsafe { (at as *const [T; 4]).read_unaligned() }
     }
     #[inline(always)]
+    unsafe fn load_first(at: *const T, n: usize) -> [T; 4] {
+        // SAFETY: the caller's promise.
+        std::array::from_fn(|i| if i < n { unsafe { *at.add(i) } } else { T::ZERO })
+    }
+    #[inline(always)]
     unsafe fn store(at: *mut T, v: [T; 4]) {
         // SAFETY: the caller's promise.
         unsafe { (at as *mut [T; 4]).write_unaligned(v) }
@@ -82,8 +91,39 @@ mod x86 {
     pub struct Avx2<T>(PhantomData<T>);
     pub struct Avx512<T>(PhantomData<T>);
 
+    /// Ones for the lanes in use, from index 8 less their number on.
+    const ONES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    /// # Safety
+    /// As for `Unit::load_first`, in all of these.
+    #[inline(always)]
+    unsafe fn first_8(at: *const f32, n: usize) -> __m256 {
+        // SAFETY: the mask lies in the table; lanes that are not in use are not read.
+        unsafe { _mm256_maskload_ps(at, _mm256_loadu_si256(ONES.as_ptr().add(8 - n).cast())) }
+    }
+    /// # Safety
+    /// See `first_8`.
+    #[inline(always)]
+    unsafe fn first_4(at: *const f64, n: usize) -> __m256d {
+        // SAFETY: as above.
+        unsafe { _mm256_maskload_pd(at, _mm256_loadu_si256(ONES.as_ptr().add(8 - 2 * n).cast())) }
+    }
+    /// # Safety
+    /// See `first_8`.
+    #[inline(always)]
+    unsafe fn first_16(at: *const f32, n: usize) -> __m512 {
+        // SAFETY: as above.
+        unsafe { _mm512_maskz_loadu_ps((1 << n) - 1, at) }
+    }
+    /// # Safety
+    /// See `first_8`.
+    #[inline(always)]
+    unsafe fn first_wide_8(at: *const f64, n: usize) -> __m512d {
+        // SAFETY: as above.
+        unsafe { _mm512_maskz_loadu_pd((1 << n) - 1, at) }
+    }
+
     macro_rules! unit {
-        ($name:ident, $t:ty, $v:ty, $lanes:literal, $rows:literal, $load:ident $store:ident $splat:ident $add:ident $fma:ident) => {
+        ($name:ident, $t:ty, $v:ty, $lanes:literal, $rows:literal, $load:ident $first:ident $store:ident $splat:ident $add:ident $fma:ident) => {
             impl Unit for $name<$t> {
                 type Float = $t;
                 type Vector = $v;
@@ -93,6 +133,11 @@ mod x86 {
                 unsafe fn load(at: *const $t) -> $v {
                     // SAFETY: the caller's promise, in all of these.
                     unsafe { $load(at) }
+                }
+                #[inline(always)]
+                unsafe fn load_first(at: *const $t, n: usize) -> $v {
+                    // SAFETY: the caller's promise.
+                    unsafe { $first(at, n) }
                 }
                 #[inline(always)]
                 unsafe fn store(at: *mut $t, v: $v) {
@@ -117,10 +162,10 @@ mod x86 {
             }
         };
     }
-    unit!(Avx2, f32, __m256, 8, 6, _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_fmadd_ps);
-    unit!(Avx2, f64, __m256d, 4, 6, _mm256_loadu_pd _mm256_storeu_pd _mm256_set1_pd _mm256_add_pd _mm256_fmadd_pd);
-    unit!(Avx512, f32, __m512, 16, 14, _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_fmadd_ps);
-    unit!(Avx512, f64, __m512d, 8, 14, _mm512_loadu_pd _mm512_storeu_pd _mm512_set1_pd _mm512_add_pd _mm512_fmadd_pd);
+    unit!(Avx2, f32, __m256, 8, 6, _mm256_loadu_ps first_8 _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_fmadd_ps);
+    unit!(Avx2, f64, __m256d, 4, 6, _mm256_loadu_pd first_4 _mm256_storeu_pd _mm256_set1_pd _mm256_add_pd _mm256_fmadd_pd);
+    unit!(Avx512, f32, __m512, 16, 14, _mm512_loadu_ps first_16 _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_fmadd_ps);
+    unit!(Avx512, f64, __m512d, 8, 14, _mm512_loadu_pd first_wide_8 _mm512_storeu_pd _mm512_set1_pd _mm512_add_pd _mm512_fmadd_pd);
 }
 
 /// A computation to be compiled for each vector unit. Mark `run` and all that it calls `#[inline(always)]`.
@@ -235,6 +280,21 @@ impl<T: Copy> Rows<T> for Strided<T> {
     #[inline(always)]
     fn next(self, _rows: usize) -> Strided<T> {
         Strided(self.0.wrapping_add(self.1[1]), self.1)
+    }
+}
+
+/// Rows that begin anywhere in memory, at these offsets, each with its terms side by side.
+#[derive(Clone, Copy)]
+pub struct Scattered<T>(pub *const T, pub *const usize);
+impl<T: Copy> Rows<T> for Scattered<T> {
+    #[inline(always)]
+    unsafe fn get(self, i: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.add(*self.1.add(i)) }
+    }
+    #[inline(always)]
+    fn next(self, _rows: usize) -> Scattered<T> {
+        Scattered(self.0.wrapping_add(1), self.1)
     }
 }
 

@@ -4,6 +4,7 @@
 //! sum(g)`. Rows are summed in blocks whose number depends only on the sizes, then block by block.
 
 use crate::cpu::arith::Float;
+use crate::cpu::lanes::sums;
 use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::try_par_for;
 use crate::cpu::simd;
@@ -118,20 +119,13 @@ impl<T: Float> Kernel for Row<'_, T> {
         if let Some(weight) = self.weight {
             self.g.iter_mut().zip(weight).for_each(|(g, &w)| *g = g.times(w));
         }
-        let (mut sums, mut dots) = (0.0, 0.0);
-        let total = |lanes: [T; 16]| lanes.into_iter().fold(T::ZERO, T::plus).to_f64();
+        let (mut total, mut dots) = (0.0, 0.0);
         for (g, h) in self.g.chunks(BLOCK).zip(self.x.chunks(BLOCK)) {
-            let (mut sum, mut dot) = ([T::ZERO; 16], [T::ZERO; 16]);
-            for (g, h) in g.chunks(16).zip(h.chunks(16)) {
-                for (i, (&g, &h)) in g.iter().zip(h).enumerate() {
-                    sum[i] = sum[i].plus(g);
-                    dot[i] = dot[i].plus(g.times(h));
-                }
-            }
-            sums += total(sum);
-            dots += total(dot);
+            let [sum, dot] = sums([g, h], |[g, h]| [g, g.times(h)]);
+            total += sum.to_f64();
+            dots += dot.to_f64();
         }
-        let (mean, slope) = (T::from_f64(sums / n as f64), T::from_f64(dots / n as f64));
+        let (mean, slope) = (T::from_f64(total / n as f64), T::from_f64(dots / n as f64));
         for (x, &g) in self.x.iter_mut().zip(self.g.iter()) {
             *x = g.minus(mean).minus(x.times(slope)).times(self.rstd);
         }

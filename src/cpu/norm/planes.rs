@@ -7,6 +7,7 @@
 
 use super::moments;
 use crate::cpu::arith::Float;
+use crate::cpu::lanes::sums;
 use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::try_par_for;
 use crate::cpu::runs::{Reader, Writer};
@@ -262,7 +263,7 @@ impl<T: Float> Kernel for RowMoments<'_, T> {
     type Output = (f64, f64);
     #[inline(always)]
     fn run<F: Fuse>(self) -> (f64, f64) {
-        let (mean, squares) = moments::<T, F>(self.x);
+        let (mean, squares) = moments::<T>(self.x);
         (mean.to_f64(), squares)
     }
 }
@@ -315,25 +316,13 @@ impl<T: Float> Kernel for RowSums<'_, T> {
     type Output = (f64, f64);
     #[inline(always)]
     fn run<F: Fuse>(self) -> (f64, f64) {
-        let (mut sums, mut dots) = (0.0, 0.0);
+        let (mut total, mut dots) = (0.0, 0.0);
         for (g, x) in self.g.chunks(RUN).zip(self.x.chunks(RUN)) {
-            let (mut sum, mut dot) = ([T::ZERO; 16], [T::ZERO; 16]);
-            let (gs, g_rest) = g.as_chunks::<16>();
-            let (xs, x_rest) = x.as_chunks::<16>();
-            for (g, x) in gs.iter().zip(xs) {
-                for i in 0..16 {
-                    sum[i] = sum[i].plus(g[i]);
-                    dot[i] = dot[i].plus(g[i].times(x[i].minus(self.mean)));
-                }
-            }
-            for (i, (&g, &x)) in g_rest.iter().zip(x_rest).enumerate() {
-                sum[i] = sum[i].plus(g);
-                dot[i] = dot[i].plus(g.times(x.minus(self.mean)));
-            }
-            sums += sum.into_iter().fold(T::ZERO, T::plus).to_f64();
-            dots += dot.into_iter().fold(T::ZERO, T::plus).to_f64();
+            let [sum, dot] = sums([g, x], |[g, x]| [g, g.times(x.minus(self.mean))]);
+            total += sum.to_f64();
+            dots += dot.to_f64();
         }
-        (sums, dots)
+        (total, dots)
     }
 }
 

@@ -15,10 +15,45 @@ use crate::error::{Error, Result};
 use crate::layout::window::{Axis, Window, Windows};
 use crate::rt::reserve::{filled, list};
 
+/// What is replaced lane by lane. A mask has all bits set or none: of comparisons and selects LLVM would make branches.
+trait Blend: Copy {
+    fn blend(mask: i32, x: Self, other: Self) -> Self;
+}
+impl Blend for f32 {
+    #[inline(always)]
+    fn blend(mask: i32, x: f32, other: f32) -> f32 {
+        f32::from_bits(i32::blend(mask, x.to_bits() as i32, other.to_bits() as i32) as u32)
+    }
+}
+impl Blend for f64 {
+    #[inline(always)]
+    fn blend(mask: i32, x: f64, other: f64) -> f64 {
+        f64::from_bits(i64::blend(mask, x.to_bits() as i64, other.to_bits() as i64) as u64)
+    }
+}
+impl Blend for i32 {
+    #[inline(always)]
+    fn blend(mask: i32, x: i32, other: i32) -> i32 {
+        (x & mask) | (other & !mask)
+    }
+}
+impl Blend for i64 {
+    #[inline(always)]
+    fn blend(mask: i32, x: i64, other: i64) -> i64 {
+        (x & mask as i64) | (other & !(mask as i64))
+    }
+}
+impl Blend for () {
+    #[inline(always)]
+    fn blend(_: i32, _: (), _: ()) {}
+}
+
 /// The place of an element in its plane; `()` where it is not wanted.
-trait Place: Copy + Default + Send + 'static {
+trait Place: Blend + Default + Send + Sync + 'static {
     const WANTED: bool;
     fn of(at: usize) -> Self;
+    /// `self` elements further; may wrap where the place is not used.
+    fn after(self, at: Self) -> Self;
     fn get(self) -> i64;
 }
 impl Place for i32 {
@@ -26,6 +61,10 @@ impl Place for i32 {
     #[inline(always)]
     fn of(at: usize) -> i32 {
         at as i32
+    }
+    #[inline(always)]
+    fn after(self, at: i32) -> i32 {
+        self.wrapping_add(at)
     }
     fn get(self) -> i64 {
         self as i64
@@ -37,6 +76,10 @@ impl Place for i64 {
     fn of(at: usize) -> i64 {
         at as i64
     }
+    #[inline(always)]
+    fn after(self, at: i64) -> i64 {
+        self.wrapping_add(at)
+    }
     fn get(self) -> i64 {
         self
     }
@@ -45,6 +88,8 @@ impl Place for () {
     const WANTED: bool = false;
     #[inline(always)]
     fn of(_: usize) {}
+    #[inline(always)]
+    fn after(self, _: ()) {}
     fn get(self) -> i64 {
         0
     }
@@ -65,7 +110,7 @@ pub fn max_pool(input: View, axes: &[Axis; 3], out: View, indices: Option<View>)
     }
 }
 
-fn by_place<T: Ordered + Default>(
+fn by_place<T: Ordered + Blend + Default>(
     input: &View,
     frame: &Frame,
     out: &View,
@@ -79,37 +124,51 @@ fn by_place<T: Ordered + Default>(
     }
 }
 
-fn rows<T: Ordered + Default, I: Place>(input: &View, frame: &Frame, out: &View, indices: Option<View>) -> Result<()> {
+fn rows<T: Ordered + Blend + Default, I: Place>(
+    input: &View,
+    frame: &Frame,
+    out: &View,
+    indices: Option<View>,
+) -> Result<()> {
     let [d, h, w] = frame.axes;
     let (wide, long) = (w.size * frame.width, w.out * frame.width);
-    let windows = list((0..w.out).map(|o| w.window(o)))?;
+    let of_axis = |a: &Axis| list((0..a.out).map(|o| a.window(o)));
+    let (planes, lines, windows) = (of_axis(d)?, of_axis(h)?, of_axis(w)?);
+    let mut starts = filled(I::default(), long)?;
+    for (window, starts) in windows.iter().zip(starts.chunks_exact_mut(frame.width)) {
+        starts.fill(I::of(window.start.min(w.size - 1)));
+    }
     frame.each_outer(|range| {
         let (mut x, mut y) = (Reader::<T>::new(input, wide)?, Writer::<T>::new(out, long)?);
-        let (mut best, mut places) = (filled(T::LOWEST, long)?, filled(I::default(), long)?);
+        let room = long.next_multiple_of(LANES);
+        let (mut best, mut places) = (filled(T::LOWEST, room)?, filled(I::default(), room)?);
+        let mut stripes = if frame.width == 1 { Stripes::<T, I>::new(w)? } else { None };
         for unit in range {
             let line = frame.outer_line(unit);
-            let (dw, hw) = (d.window(line.at[0]), h.window(line.at[1]));
+            let (dw, hw) = (&planes[line.at[0]], &lines[line.at[1]]);
             let base = |i: usize, j: usize| (i * h.size + j) * w.size;
-            let first = base(dw.start.min(d.size - 1), hw.start.min(h.size - 1));
+            let first = I::of(base(dw.start.min(d.size - 1), hw.start.min(h.size - 1)));
             best.fill(T::LOWEST);
-            for (o, window) in windows.iter().enumerate() {
-                let place = I::of(first + window.start.min(w.size - 1));
-                places[o * frame.width..(o + 1) * frame.width].fill(place);
-            }
+            places.iter_mut().zip(&starts).for_each(|(p, &start)| *p = first.after(start));
             for i in (0..dw.count).map(|i| dw.start + i * d.step()) {
                 for j in (0..hw.count).map(|j| hw.start + j * h.step()) {
                     let at = frame.inner_start(&super::frame::Line { plane: line.plane, at: [i, j] });
                     // SAFETY: the frame has seen that the row lies within the operand.
                     let row = unsafe { x.run(at, wide) };
-                    let width = frame.width;
-                    let (best, places) = (&mut best[..], &mut places[..]);
-                    simd::run(MaxRow { row, base: base(i, j), axis: w, windows: &windows, width, best, places });
+                    let (best, places, base) = (&mut best[..], &mut places[..], base(i, j));
+                    match &mut stripes {
+                        Some(stripes) => simd::run(MaxStripes { row, base, stripes, best, places }),
+                        None => {
+                            let (width, step) = (frame.width, w.step());
+                            simd::run(MaxRow { row, base, step, windows: &windows, width, best, places });
+                        }
+                    }
                 }
             }
             let start = frame.outer_start(&line);
             // SAFETY: the rows of a result are disjoint, and each belongs to one unit.
             unsafe {
-                y.run(start, long, |y| y.copy_from_slice(&best));
+                y.run(start, long, |y| y.copy_from_slice(&best[..long]));
                 if let Some(to) = &indices {
                     let to = std::slice::from_raw_parts_mut(to.at(start) as *mut i64, long);
                     to.iter_mut().zip(&places).for_each(|(t, p)| *t = p.get());
@@ -120,15 +179,23 @@ fn rows<T: Ordered + Default, I: Place>(input: &View, frame: &Frame, out: &View,
     })
 }
 
-/// One row of the input meets the results of one row.
+/// One row of the input meets the results of one row, window by window.
 struct MaxRow<'a, T, I> {
     row: &'a [T],
     base: usize,
-    axis: &'a Axis,
+    /// The distance between neighbouring elements of a window.
+    step: usize,
     windows: &'a [Window],
     width: usize,
     best: &'a mut [T],
     places: &'a mut [I],
+}
+
+/// The mask of a lane whose element takes the place of the best so far: one that is larger or NaN.
+#[inline(always)]
+#[allow(clippy::eq_op)] // as below
+fn is_better<T: Ordered>(x: T, best: T) -> i32 {
+    -((x > best) as i32) | -((x != x) as i32)
 }
 
 /// `x` takes the place of the best so far if it is larger or NaN.
@@ -145,43 +212,103 @@ fn meet<T: Ordered, I: Place>(best: &mut T, place: &mut I, x: T, at: I) {
 impl<T: Ordered, I: Place> Kernel for MaxRow<'_, T, I> {
     type Output = ();
     #[inline(always)]
-    fn run<F: Fuse>(mut self) {
-        match self.axis.windows {
-            Windows::Steps { stride: 1, .. } if self.width == 1 => self.steps::<1>(),
-            Windows::Steps { stride: 2, .. } if self.width == 1 => self.steps::<2>(),
-            Windows::Steps { stride: 3, .. } if self.width == 1 => self.steps::<3>(),
-            _ => self.each(),
+    fn run<F: Fuse>(self) {
+        let c = self.width;
+        for (o, w) in self.windows.iter().enumerate() {
+            let (best, places) = (&mut self.best[o * c..(o + 1) * c], &mut self.places[o * c..(o + 1) * c]);
+            for i in (0..w.count).map(|k| w.start + k * self.step) {
+                let (x, at) = (&self.row[i * c..(i + 1) * c], I::of(self.base + i));
+                best.iter_mut().zip(places.iter_mut()).zip(x).for_each(|((b, p), &x)| meet(b, p, x, at));
+            }
         }
     }
 }
 
-impl<T: Ordered, I: Place> MaxRow<'_, T, I> {
-    /// For each element of the kernel, the results whose element lies within the row.
-    #[inline(always)]
-    fn steps<const S: usize>(&mut self) {
-        let Windows::Steps { kernel, padding, dilation, .. } = self.axis.windows else { return };
-        let n = self.row.len();
-        for k in Taps::met(kernel, dilation, padding, S, n, self.best.len()) {
-            let Some(taps) = Taps::new(k * dilation, padding, S, n, self.best.len()) else { continue };
-            let Taps { from, first, count } = taps;
-            let (best, places) = (&mut self.best[first..first + count], &mut self.places[first..first + count]);
-            let x = &self.row[from..];
-            let (base, last) = (self.base + from, count - 1);
-            let (chunks, _) = x.as_chunks::<S>();
-            for (i, ((b, p), x)) in best[..last].iter_mut().zip(&mut places[..last]).zip(chunks).enumerate() {
-                meet(b, p, x[0], I::of(base + i * S));
-            }
-            meet(&mut best[last], &mut places[last], x[last * S], I::of(base + last * S));
+/// Results that are compared together.
+const LANES: usize = 16;
+
+/// A row with its padding, elements a stride apart side by side: each element of the kernel meets a run of one stripe.
+struct Stripes<T, I> {
+    /// As many stripes as the stride; what the row does not fill is the lowest value.
+    memory: Vec<T>,
+    stride: usize,
+    /// For each stripe the first element of the row that it holds, and where it holds it.
+    firsts: Vec<[usize; 2]>,
+    /// For each element of the kernel the run that it meets, and its place relative to the first result's window.
+    taps: Vec<(usize, usize)>,
+    padding: usize,
+    /// The distances of the results' windows from the first one.
+    along: Vec<I>,
+}
+impl<T: Ordered + Default, I: Place> Stripes<T, I> {
+    /// None where the windows are no steps, or the kernel extends so far beyond the row that stripes would be mostly empty.
+    fn new(w: &Axis) -> Result<Option<Stripes<T, I>>> {
+        let Windows::Steps { kernel, stride, padding, dilation } = w.windows else { return Ok(None) };
+        let room = w.out.next_multiple_of(LANES);
+        let reach = (kernel - 1).saturating_mul(dilation);
+        if stride > LANES || reach.max(padding) > 4 * w.size {
+            return Ok(None);
         }
+        let each = (room + reach / stride).max((w.size + padding).div_ceil(stride));
+        // Element `i` is number `i + padding` of the padded row.
+        let firsts = list((0..stride).map(|r| {
+            let first = (r + stride - padding % stride) % stride;
+            if first < w.size { [first, r * each + (first + padding) / stride] } else { [w.size, 0] }
+        }))?;
+        Ok(Some(Stripes {
+            memory: filled(T::LOWEST, each * stride)?,
+            stride,
+            firsts,
+            taps: list((0..kernel).map(|k| k * dilation).map(|k| (k % stride * each + k / stride, k)))?,
+            padding,
+            along: list((0..room).map(|o| I::of(o * stride)))?,
+        }))
     }
     #[inline(always)]
-    fn each(&mut self) {
-        let (c, step) = (self.width, self.axis.step());
-        for (o, w) in self.windows.iter().enumerate() {
-            let (best, places) = (&mut self.best[o * c..(o + 1) * c], &mut self.places[o * c..(o + 1) * c]);
-            for i in (0..w.count).map(|k| w.start + k * step) {
-                let (x, at) = (&self.row[i * c..(i + 1) * c], I::of(self.base + i));
-                best.iter_mut().zip(places.iter_mut()).zip(x).for_each(|((b, p), &x)| meet(b, p, x, at));
+    fn read(&mut self, row: &[T]) {
+        for &[first, at] in &self.firsts {
+            let row = &row[first..];
+            let to = &mut self.memory[at..];
+            match self.stride {
+                1 => to[..row.len()].copy_from_slice(row),
+                2 => {
+                    let (pairs, last) = row.as_chunks::<2>();
+                    to.iter_mut().zip(pairs).for_each(|(to, pair)| *to = pair[0]);
+                    if let [last] = last {
+                        to[pairs.len()] = *last;
+                    }
+                }
+                stride => to.iter_mut().zip(row.iter().step_by(stride)).for_each(|(to, &x)| *to = x),
+            }
+        }
+    }
+}
+
+/// One row of the input meets the results of one row, element of the kernel by element.
+struct MaxStripes<'a, T, I> {
+    row: &'a [T],
+    base: usize,
+    stripes: &'a mut Stripes<T, I>,
+    /// Whole lanes.
+    best: &'a mut [T],
+    places: &'a mut [I],
+}
+impl<T: Ordered + Blend + Default, I: Place> Kernel for MaxStripes<'_, T, I> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        self.stripes.read(self.row);
+        let Stripes { memory, taps, padding, along, .. } = self.stripes;
+        for &(start, k) in &*taps {
+            let base = I::of((self.base + k).wrapping_sub(*padding));
+            let (best, places) = (self.best.as_chunks_mut::<LANES>().0, self.places.as_chunks_mut::<LANES>().0);
+            let (x, along) = (memory[start..].as_chunks::<LANES>().0, along.as_chunks::<LANES>().0);
+            for (((best, places), x), along) in best.iter_mut().zip(places).zip(x).zip(along) {
+                // All is read before anything is written: LLVM does not know that they lie apart.
+                let (x, old, at, along) = (*x, *best, *places, *along);
+                let better: [i32; LANES] = std::array::from_fn(|l| is_better(x[l], old[l]));
+                *best = std::array::from_fn(|l| T::blend(better[l], x[l], old[l]));
+                *places = std::array::from_fn(|l| I::blend(better[l], base.after(along[l]), at[l]));
             }
         }
     }
@@ -257,6 +384,16 @@ fn spread<T: crate::cpu::arith::Float + Default>(grad: &View, indices: &View, fr
 /// Adds each `g` at its place; the first place that is none, if any.
 fn add_at<T: crate::cpu::arith::Float>(dx: &mut [T], g: &[T], places: &[i64], width: usize) -> Option<i64> {
     dx.fill(T::ZERO);
+    if width == 1 {
+        let refused = g.iter().zip(places).find_map(|(&g, &place)| match dx.get_mut(place as usize) {
+            Some(dx) => {
+                *dx = dx.plus(g);
+                None
+            }
+            None => Some(place),
+        });
+        return refused;
+    }
     let n = (dx.len() / width.max(1)) as i64;
     for (g, places) in g.chunks(width).zip(places.chunks(width)) {
         for (lane, (&g, &place)) in g.iter().zip(places).enumerate() {

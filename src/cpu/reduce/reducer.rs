@@ -113,7 +113,7 @@ pub struct Lanes<S>(pub S);
 impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
     type Acc = S::Acc;
     type Out = S::Out;
-    const BLOCK: usize = 1 << 14;
+    const BLOCK: usize = LONG;
     #[inline(always)]
     fn empty(self) -> S::Acc {
         self.0.init()
@@ -158,11 +158,13 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
     }
 }
 
-/// Concurrent read streams per run; more streams use more memory-level parallelism.
+/// Bundles of lanes, and in a long run the places that are read at once.
 const STREAMS: usize = 4;
+/// From here on a run is read in four places: prefetchers then reach across the ends of pages. Where each of them had few
+/// pages, restarting them would cost more (docs/decisions/memory.md).
+const LONG: usize = 1 << 16;
 
-/// Folds a run: as many elements as fill `W` lanes from each of four streams at once, the rest eight lanes at a time,
-/// then one.
+/// Folds a run: as many elements as fill four bundles of `W` lanes at once, the rest eight lanes at a time, then one.
 #[inline(always)]
 fn lanes<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> S::Acc {
     let (body, tail) = x.split_at(x.len() - x.len() % (STREAMS * W));
@@ -172,18 +174,20 @@ fn lanes<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> S::Acc {
     if body.is_empty() { end } else { rule.merge(tree(rule, streams::<T, S, W>(rule, body)), end) }
 }
 
-/// Folds the quarters of a run in parallel, lane by lane, and combines them; the length is a multiple of all lanes.
+/// Folds a run lane by lane, its quarters or neighbouring elements in parallel, and combines them; the length is a multiple
+/// of all lanes.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // one index for two arrays
 fn streams<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> [S::Acc; W] {
     let quarter = x.len() / STREAMS;
+    let (step, apart) = if x.len() >= LONG { (W, quarter) } else { (STREAMS * W, W) };
     let mut acc = [[rule.init(); W]; STREAMS];
-    for at in (0..quarter).step_by(W) {
+    for at in (0..quarter / W).map(|i| i * step) {
         // With the loops in this order LLVM vectorises all rules.
         for i in 0..W {
             for k in 0..STREAMS {
-                // SAFETY: a quarter is a multiple of `W` long.
-                acc[k][i] = rule.step(acc[k][i], unsafe { *x.get_unchecked(k * quarter + at + i) });
+                // SAFETY: the steps and the distances cover the run, in either order.
+                acc[k][i] = rule.step(acc[k][i], unsafe { *x.get_unchecked(k * apart + at + i) });
             }
         }
     }

@@ -7,9 +7,10 @@ use crate::cpu::math::Float;
 use crate::cpu::number_class::{Fp, Fuse, Num, Real};
 use crate::cpu::panel::Panels;
 use crate::cpu::parallel::try_par_for;
+use crate::cpu::reduce::{Reduce, reduce};
 use crate::cpu::scratch::Temp;
 use crate::cpu::simd::{self, Kernel};
-use crate::cpu::view::{Ptr, View, ensure};
+use crate::cpu::view::{View, ensure};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kinds::Recurrence;
@@ -78,7 +79,7 @@ unsafe fn run_backward<T: Float + Vectors>(o: &Layer, g: &Gradients) -> Result<(
         let shared = &shared;
         let scratch: Temp<T> = Temp::new(TILE * 2 * hidden)?;
         for tile in range {
-            simd::run(Backward { first: tile * TILE, scratch: scratch.ptr(), ..shared.0 });
+            simd::run_wide(Backward { first: tile * TILE, scratch: scratch.ptr(), ..shared.0 });
         }
         Ok(())
     })?;
@@ -94,10 +95,10 @@ unsafe fn run_backward<T: Float + Vectors>(o: &Layer, g: &Gradients) -> Result<(
         }
     }
     if let Some(bias) = g.bias {
-        let sums = Ptr(bias.ptr as *mut T);
-        for j in 0..wide {
-            // SAFETY: `j` is a column of the products and of the bias.
-            unsafe { *sums.at(j) = (0..rows).fold(<T as Float>::ZERO, |s, i| s + *own.add(i * wide + j)) };
+        // SAFETY: the products are a full matrix now; the bias has an element for each of their columns.
+        unsafe {
+            let own = View::new(own as *mut u8, T::DTYPE, &left.0, &left.1);
+            reduce(Reduce::Sum, own, &[1], bias.seen_as(&[wide, 1], &[1, 1]))?;
         }
     }
     Ok(())
@@ -194,27 +195,25 @@ impl<T: Float + Vectors> Backward<'_, T> {
             let saved = self.kept[1].wrapping_add(row * saved_blocks(self.mode) * hidden);
             for j in (0..hidden).step_by(LANES) {
                 let lane = Lane { from: j, n: hidden, width: LANES.min(hidden - j) };
-                let mut grad = lane.get::<T, F>(dh, 0);
-                if !self.incoming[0].is_null() {
-                    grad = lane.map([grad, lane.get(self.incoming[0].add(row * hidden), 0)], |[a, b]| a + b);
-                }
+                let grad = if self.incoming[0].is_null() {
+                    lane.map::<T, F, 1>([lane.at(dh, 0)], |[a]| a)
+                } else {
+                    let above = self.incoming[0].add(row * hidden);
+                    lane.map::<T, F, 2>([lane.at(dh, 0), lane.at(above, 0)], |[a, b]| a + b)
+                };
                 match self.mode {
                     Recurrence::Lstm => {
                         let cells = [self.kept[2].add(row * hidden), self.before(t, r, 1)];
-                        lstm_back::<T, F>(lane, grad, saved, cells, dc, gates);
+                        lstm_back::<T, F>(lane, &grad, saved, cells, dc, gates);
                     }
-                    Recurrence::Gru => gru_back::<T, F>(lane, grad, saved, h, dh, [gates, own]),
+                    Recurrence::Gru => gru_back::<T, F>(lane, &grad, saved, h, dh, [gates, own]),
                     mode => {
-                        let y = lane.get::<T, F>(self.kept[0].add(row * hidden), 0);
-                        let zero = Fp::zero();
-                        lane.put(
-                            gates,
-                            0,
-                            match mode {
-                                Recurrence::Relu => lane.map([grad, y], |[g, y]| if y > zero { g } else { zero }),
-                                _ => lane.map([grad, y], |[g, y]| g * (Fp::one() - y * y)),
-                            },
-                        );
+                        let y = [grad.as_ptr(), lane.at(self.kept[0].add(row * hidden), 0)];
+                        let back = match mode {
+                            Recurrence::Relu => lane.map(y, |[g, y]| if y > Fp::zero() { g } else { Fp::zero() }),
+                            _ => lane.map(y, |[g, y]| g * (Fp::one() - y * y)),
+                        };
+                        lane.put(gates, 0, &back);
                     }
                 }
             }
@@ -223,11 +222,11 @@ impl<T: Float + Vectors> Backward<'_, T> {
 }
 
 /// # Safety
-/// As for `Lane::get`, of all blocks; gradients are writable. `cells` are the cell of the step and the one before.
+/// As for `lstm_step`; gradients are writable. `cells` are the cell of the step and the one before.
 #[inline(always)]
 unsafe fn lstm_back<T: Float, F: Fuse>(
     lane: Lane,
-    grad: Values<T, F>,
+    grad: &Values<T, F>,
     saved: *const T,
     cells: [*const T; 2],
     dc: *mut T,
@@ -235,15 +234,17 @@ unsafe fn lstm_back<T: Float, F: Fuse>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let [i, f, g, o] = [0, 1, 2, 3].map(|block| lane.get::<T, F>(saved, block));
-        let [c, before] = cells.map(|p| lane.get::<T, F>(p, 0));
+        let [i, f, g, o] = [0, 1, 2, 3].map(|block| lane.at::<T, F>(saved, block));
+        let [c, before] = cells.map(|p| lane.at::<T, F>(p, 0));
+        let (grad, one) = (grad.as_ptr(), Fp::one());
         let t = lane.map([c], |[c]| c.tanh());
-        let d = lane.map([lane.get(dc, 0), grad, o, t], |[dc, dh, o, t]| dc + dh * o * (Fp::one() - t * t));
-        lane.put(gates, 0, lane.map([d, g, i], |[d, g, i]| d * g * i * (Fp::one() - i)));
-        lane.put(gates, 1, lane.map([d, before, f], |[d, c, f]| d * c * f * (Fp::one() - f)));
-        lane.put(gates, 2, lane.map([d, i, g], |[d, i, g]| d * i * (Fp::one() - g * g)));
-        lane.put(gates, 3, lane.map([grad, t, o], |[dh, t, o]| dh * t * o * (Fp::one() - o)));
-        lane.put(dc, 0, lane.map([d, f], |[d, f]| d * f));
+        let d = lane.map([lane.at(dc, 0), grad, o, t.as_ptr()], |[dc, dh, o, t]| dc + dh * o * (one - t * t));
+        let (d, t) = (d.as_ptr(), t.as_ptr());
+        lane.put(gates, 0, &lane.map([d, g, i], |[d, g, i]| d * g * i * (one - i)));
+        lane.put(gates, 1, &lane.map([d, before, f], |[d, c, f]| d * c * f * (one - f)));
+        lane.put(gates, 2, &lane.map([d, i, g], |[d, i, g]| d * i * (one - g * g)));
+        lane.put(gates, 3, &lane.map([grad, t, o], |[dh, t, o]| dh * t * o * (one - o)));
+        lane.put(dc, 0, &lane.map([d, f], |[d, f]| d * f));
     }
 }
 
@@ -252,7 +253,7 @@ unsafe fn lstm_back<T: Float, F: Fuse>(
 #[inline(always)]
 unsafe fn gru_back<T: Float, F: Fuse>(
     lane: Lane,
-    grad: Values<T, F>,
+    grad: &Values<T, F>,
     saved: *const T,
     h: *const T,
     dh: *mut T,
@@ -260,16 +261,17 @@ unsafe fn gru_back<T: Float, F: Fuse>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let [r, z, n, own] = [0, 1, 2, 3].map(|block| lane.get::<T, F>(saved, block));
-        let h = lane.get::<T, F>(h, 0);
-        let dn = lane.map([grad, z, n], |[g, z, n]| g * (Fp::one() - z) * (Fp::one() - n * n));
-        let dz = lane.map([grad, h, n, z], |[g, h, n, z]| g * (h - n) * z * (Fp::one() - z));
-        let dr = lane.map([dn, own, r], |[dn, own, r]| dn * own * r * (Fp::one() - r));
-        for (to, third) in [(gates, dn), (products, lane.map([dn, r], |[dn, r]| dn * r))] {
-            lane.put(to, 0, dr);
-            lane.put(to, 1, dz);
+        let [r, z, n, own] = [0, 1, 2, 3].map(|block| lane.at::<T, F>(saved, block));
+        let (grad, h, one) = (grad.as_ptr(), lane.at::<T, F>(h, 0), Fp::one());
+        let dn = lane.map([grad, z, n], |[g, z, n]| g * (one - z) * (one - n * n));
+        let dz = lane.map([grad, h, n, z], |[g, h, n, z]| g * (h - n) * z * (one - z));
+        let dr = lane.map([dn.as_ptr(), own, r], |[dn, own, r]| dn * own * r * (one - r));
+        let third = lane.map([dn.as_ptr(), r], |[dn, r]| dn * r);
+        for (to, third) in [(gates, &dn), (products, &third)] {
+            lane.put(to, 0, &dr);
+            lane.put(to, 1, &dz);
             lane.put(to, 2, third);
         }
-        lane.put(dh, 0, lane.map([grad, z], |[g, z]| g * z));
+        lane.put(dh, 0, &lane.map([grad, z], |[g, z]| g * z));
     }
 }
