@@ -72,8 +72,8 @@ impl Operands<'_> {
 
 /// What runs the steps.
 enum Runner {
-    Cpu(Machine),
-    Gpu(Program),
+    Cpu(Box<Machine>),
+    Gpu(Box<Program>),
 }
 
 /// An elementwise step, as far as it is known before it runs.
@@ -205,7 +205,7 @@ impl Fused {
                     shape: layout.shape.clone(),
                     strides: layout.strides.clone(),
                 });
-                Runner::Cpu(Machine::new(&first.shape, memory.collect(), &rules, &stores)?)
+                Runner::Cpu(Box::new(Machine::new(&first.shape, memory.collect(), &rules, &stores)?))
             }
             device => {
                 let applied = |(c, inputs): (&Candidate, _)| {
@@ -213,7 +213,13 @@ impl Fused {
                     ProgramRule { wgsl: rule.wgsl, compute: *compute, inputs, dtype: result.dtype }
                 };
                 let rules: Vec<ProgramRule> = candidates.iter().zip(rules).map(applied).collect();
-                Runner::Gpu(Program::new(|d| gpu::supports(device, d), &first.shape, &memory, &rules, &stores)?)
+                Runner::Gpu(Box::new(Program::new(
+                    |d| gpu::supports(device, d),
+                    &first.shape,
+                    &memory,
+                    &rules,
+                    &stores,
+                )?))
             }
         };
         Some(Fused { steps, machine, operands, kept, written })

@@ -99,11 +99,11 @@ impl Effects {
     /// Whether a step may run before this one, which it follows now.
     pub fn commutes(&self, later: &Effects) -> bool {
         let meet = |a: &[Memory], b: &[Memory]| a.iter().any(|m| b.iter().any(|n| m.meets(*n)));
-        !later.takes.iter().any(|n| self.makes.contains(n))
-            && !meet(&self.writes, &later.reads)
-            && !meet(&self.writes, &later.writes)
-            && !meet(&self.reads, &later.writes)
-            && !(self.visible && later.fallible)
-            && !(self.fallible && later.visible)
+        let follows = later.takes.iter().any(|n| self.makes.contains(n));
+        let clashes =
+            meet(&self.writes, &later.reads) || meet(&self.writes, &later.writes) || meet(&self.reads, &later.writes);
+        // What others see stays on its side of a step that may fail.
+        let seen = self.visible && later.fallible || self.fallible && later.visible;
+        !(follows || clashes || seen)
     }
 }

@@ -64,10 +64,10 @@ pub enum Stage {
 impl Stage {
     /// The steps that it stands for, with their places in the recording.
     pub fn numbered(&self) -> impl Iterator<Item = (usize, &Step)> {
-        let (one, many): (Option<(usize, &Step)>, &[(usize, Step)]) = match self {
-            Stage::Step(i, step) => (Some((*i, step)), &[]),
-            Stage::Fused(f) => (None, &f.steps),
-            Stage::Prepared(p) => (None, &p.steps),
+        let (one, many) = match self {
+            Stage::Step(i, step) => (Some((*i, step)), &[][..]),
+            Stage::Fused(f) => (None, &f.steps[..]),
+            Stage::Prepared(p) => (None, &p.steps[..]),
         };
         one.into_iter().chain(many.iter().map(|(i, step)| (*i, step)))
     }
