@@ -62,7 +62,6 @@ LAYERS = {
     "grid_sample": (lambda x, g: F.grid_sample(x, g.tanh(), align_corners=False), (2, 3, 4, 5), (2, 3, 3, 2)),
     "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), (4, 3, 5), (3,), (3,)),
     "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), (2, 4, 5), (4,), (4,)),
-    "instance_norm": (lambda x: F.instance_norm(x), (2, 3, 5)),
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (3, 5), w, b), (4, 3, 5), (3, 5), (3, 5)),
     "attention": (F.scaled_dot_product_attention, (2, 2, 4, 8), (2, 2, 5, 8), (2, 2, 5, 8)),
     "causal attention": (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), (1, 2, 4, 8)),
@@ -83,6 +82,11 @@ def test_weights_that_all_examples_share(name):
     x, shared = torch.randn(3, *shape), [torch.randn(*s) for s in weights]
     each = lambda a: gradient_of(f)(a, *shared)  # noqa: E731
     assert_close(batched(each, x), loop(each, x), rtol=1e-4, atol=1e-4)
+
+
+def test_instance_norm():
+    x = torch.randn(3, 2, 3, 5)
+    assert_close(batched(F.instance_norm, x), loop(F.instance_norm, x))
 
 
 def test_gradients_of_each_sample_of_a_network():
@@ -176,6 +180,45 @@ class TestViews:
 
         x, y = torch.randn(3, 4, 2), torch.randn(3)
         assert_close(batched(f, x, y), loop(f, x, y))
+
+    NORMS = {
+        "batch_norm": lambda a: F.batch_norm(a, None, None, training=True),
+        "convolution": lambda a: F.conv1d(a[None], a[:, :, None])[0],
+        "sort": lambda a: a.mT.contiguous().mT.sort(0).values,
+        "loop": lambda a: a.cumsum(0).renorm(2, 0, 1.0).mT.clone().mT,
+    }
+
+    @pytest.mark.parametrize("name", NORMS)
+    def test_results_lie_as_those_of_an_example(self, name):
+        def f(a):
+            out = self.NORMS[name](a).clone()
+            (out if out.is_contiguous() else out.mT).view(-1)[3:9].mul_(5)
+            return out
+
+        x = torch.randn(3, 4, 4)
+        assert_close(vmap(f)(x), loop(f, x))
+
+    @pytest.mark.parametrize("dim", [0, 1, 2])
+    def test_arguments_that_lie_otherwise(self, dim):
+        x = torch.randn(4, 6, 8)[:, :, ::2]
+        wanted = x.clone()
+        for a in wanted.unbind(dim):
+            a.mul_(2)[1:].sub_(1)
+
+        def f(a):
+            (a if a.is_contiguous() else a.mT).view(-1).mul_(2)
+            a[1:].sub_(1)
+            return a.sum()
+
+        got = vmap(f, in_dims=dim)(x)
+        assert_close(x, wanted)
+        assert_close(got, torch.stack([a.sum() for a in wanted.unbind(dim)]))
+
+    def test_a_copy_is_not_written_to(self):
+        x, at = torch.zeros(2, 4), torch.tensor([[1], [2]])
+        assert [t.tolist() for t in vmap(lambda a, i: a.tensor_split(i)[0].sum())(x, at * 0 + 1)] == [0, 0]
+        with pytest.raises(RuntimeError, match="add_ would write to a view that had to be copied in the batch"):
+            vmap(lambda a, i: a.tensor_split(i)[0].add_(1).sum())(x, at * 0 + 1)
 
     def test_views_of_arguments(self):
         x = torch.zeros(2, 4, 2)
@@ -307,3 +350,50 @@ def test_nested_calls_without_a_rule_run_by_their_steps(f):
     x, y = torch.rand(3, 4, 3) + 1, torch.rand(4, 2, 3) + 1
     got = vmap(vmap(f, (0, None)), (None, 1))(x, y)
     assert_close(got, torch.stack([torch.stack([f(a, y[:, j]) for a in x]) for j in range(2)]))
+
+
+IN_PLACE = {
+    "add": lambda a, b: a.clone().add_(b),
+    "clamp": lambda a, b: (a * b).clamp_(-0.5, 0.5),
+    "mul": lambda a, b: a.sin().mul_(b),
+    "pow": lambda a, b: (a * b).pow_(2),
+    "sigmoid": lambda a, b: (a + b).sigmoid_(),
+    "setitem": lambda a, b: _first_set(a, b),
+    "old values": lambda a, b: _read_then_written(a, b),
+}
+
+
+def _first_set(a, b):
+    out = a.sin()
+    out[0] = b[1]
+    return out * b
+
+
+def _read_then_written(a, b):
+    out = a.sin()
+    before = out * 2
+    out.mul_(b)
+    return out + before
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+@pytest.mark.parametrize("inner", [(0, 0), (0, None), (None, 0)])
+@pytest.mark.parametrize("outer", [(0, 0), (0, None), (None, 0)])
+def test_nested_writes(name, inner, outer):
+    f = IN_PLACE[name]
+    batch = lambda i, o: ((2,) if o == 0 else ()) + ((3,) if i == 0 else ()) + (4,)  # noqa: E731
+    a, b = (torch.rand(*batch(i, o)) for i, o in zip(inner, outer, strict=True))
+    got = vmap(vmap(f, inner), outer)(a, b)
+    of = lambda t, d, k: t if d is None else t[k]  # noqa: E731
+    rows = [
+        [f(*(of(of(t, o, i), n, j) for t, n, o in zip((a, b), inner, outer, strict=True))) for j in range(3)]
+        for i in range(2)
+    ]
+    assert_close(got, torch.stack([torch.stack(r) for r in rows]))
+
+
+@pytest.mark.parametrize("name", [n for n in IN_PLACE if n != "setitem"])
+def test_gradients_of_writes_in_a_batch(name):
+    a, b = torch.rand(3, 4) - 0.5, torch.rand(3, 4)
+    each = gradient_of(IN_PLACE[name])
+    assert_close(vmap(each)(a, b), loop(each, a, b))

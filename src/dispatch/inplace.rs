@@ -20,7 +20,9 @@ pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         let changed = call_inplace(op, args)?;
         return jvp::put(&changed, views).map(|()| changed);
     }
-    let run = || inplace(op, args, dual).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))));
+    // A call of its own for whoever records: the gradient's formula will read its result.
+    let kept = if tracer::enabled() && !dual { value_before(&whole)? } else { None };
+    let run = || inplace(op, args, dual, kept).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))));
     // Of a write to duals the steps are reported, since some of them write to the tangents.
     if tracer::enabled() && !dual {
         let traced = Traced { op, args, form: Form::InPlace, outs: &[] };
@@ -29,7 +31,16 @@ pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     run()
 }
 
-fn inplace(op: &'static Op, args: &[Value], dual: bool) -> Result<Tensor> {
+/// What a recorded formula reads of the first argument as it is before the write: a copy, recorded so that second
+/// derivatives flow through it.
+fn value_before(call: &Call) -> Result<Option<Tensor>> {
+    let target = call.tensor(0)?;
+    let computed = matches!(call.op.body, Body::Elementwise(_) | Body::Kernel(_));
+    let recorded = computed && needs_record(call) && target.dtype().is_differentiable();
+    (recorded && reads_self(call.op)).then(|| (autograd::kit().clone)(target)).transpose()
+}
+
+fn inplace(op: &'static Op, args: &[Value], dual: bool, kept: Option<Tensor>) -> Result<Tensor> {
     let whole = Call { op, args };
     let target = whole.tensor(0)?.clone();
     if !op.forms.has(Forms::INPLACE | Forms::ONLY_INPLACE) {
@@ -46,7 +57,7 @@ fn inplace(op: &'static Op, args: &[Value], dual: bool) -> Result<Tensor> {
     }
     let once = writing_once(&whole, &target)?;
     if let (Some(own), false, false) = (&once, recorded, dual) {
-        return inplace(op, own, false).map(|_| target);
+        return inplace(op, own, false, None).map(|_| target);
     }
     overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
@@ -62,18 +73,15 @@ fn inplace(op: &'static Op, args: &[Value], dual: bool) -> Result<Tensor> {
         check_shape(&result, &target)?;
         return jvp::written(adopt(op, target, &result, tracked && !cut)?, &result);
     }
-    // A formula that reads the value before the write needs a copy of it.
-    let kept = recorded && reads_self(op);
     let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
-    if kept {
-        // Recorded, so that second derivatives flow through it.
-        own[0] = Value::Owned((autograd::kit().clone)(&target)?);
+    if let Some(before) = kept.map_or_else(|| value_before(&whole), |t| Ok(Some(t)))? {
+        own[0] = Value::Owned(before);
     }
     let edges = if recorded { node::edges(&whole)? } else { Default::default() };
     match once {
         Some(own) => {
             let _unrecorded = autograd::GradGuard::new(false);
-            inplace(op, &own, false)?;
+            inplace(op, &own, false, None)?;
         }
         None => run_into(&whole, &target)?,
     }

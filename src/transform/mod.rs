@@ -8,10 +8,9 @@ pub use self::recorder::{CustomRule, Randomness, Recorder};
 pub use self::replay::warn_of_loops;
 
 use crate::error::{Error, Result};
-use crate::layout::Format;
+use crate::op::Ints;
 use crate::op::generator::default_generator;
 use crate::op::tracer::{self, Tracer};
-use crate::op::{Ints, Value};
 use crate::ops::create::full::ONES;
 use crate::ops::movement::copy::{CLONE, COPY_};
 use crate::ops::movement::triangular::TRIU;
@@ -91,15 +90,13 @@ impl Input {
         let dims: Ints = std::iter::once(self.dim).chain((0..n).filter(|d| *d != self.dim)).map(|d| d as i64).collect();
         PERMUTE.call((&self.tensor, dims)).ok()
     }
-    /// The same, with the batch first in memory too: then what is a view of an example is a view of the batch.
-    fn batch_first(&self) -> Result<Tensor> {
+    /// The same, lying in memory as the example does, unless elements share memory: then what is a view of the example is a
+    /// view of the batch.
+    fn batch_first(&self, example: &Tensor) -> Result<Tensor> {
         let moved = self.moved()?;
         let l = moved.layout();
-        let inner = (1..l.shape.len()).filter(|&d| l.shape[d] > 1).map(|d| l.strides[d]).max().unwrap_or(0);
-        if l.shape[0] > 1 && l.strides[0] > 0 && l.strides[0] < inner {
-            return CLONE.call((&moved, Value::Format(Format::Contiguous))).ok();
-        }
-        Ok(moved)
+        let shares = l.shape.iter().zip(&l.strides).any(|(&size, &stride)| size > 1 && stride == 0);
+        if shares { Ok(moved) } else { replay::placed(example, moved) }
     }
     /// Writes what a call has written to a copy that `batch_first` made.
     fn write_back(&self, batch: &Tensor) -> Result<()> {
@@ -138,8 +135,9 @@ pub fn vmap<E: From<Error>>(
         generator.set_state(drawn.0, drawn.1);
         recorder.restore_generators();
     }
-    let mut replay = replay::Replay::new(size, recorder.clone());
-    let batches = inputs.iter().map(Input::batch_first).collect::<Result<Vec<_>>>()?;
+    let mut replay = replay::Replay::new(size);
+    let pairs = inputs.iter().zip(&examples);
+    let batches = pairs.map(|(input, example)| input.batch_first(example)).collect::<Result<Vec<_>>>()?;
     for (example, batch) in examples.iter().zip(&batches) {
         replay.insert(example, batch.clone());
     }

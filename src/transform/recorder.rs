@@ -47,7 +47,7 @@ impl Recorded {
             Recorded::Custom { args, .. } => args.iter().collect(),
         }
     }
-    fn writes(&self) -> bool {
+    pub fn writes(&self) -> bool {
         matches!(self, Recorded::Call(s) if s.form != Form::Functional || s.op.also_writes() != 0)
     }
 }
@@ -334,7 +334,6 @@ fn random_in_error_mode() -> Error {
 
 impl Tracer for Recorder {
     fn enter(&self, traced: &Traced) {
-        self.each_before(|t| t.enter(traced));
         let stack = self.stack.borrow();
         let hidden = stack.last().is_some_and(|f| f.hidden || f.unit && f.inner.is_none());
         let unit = !hidden && Self::is_unit(traced);
@@ -361,6 +360,10 @@ impl Tracer for Recorder {
             self.stack.borrow_mut().pop();
             frame.args = traced.args.iter().map(|v| v.clone().into_owned()).collect();
         }
+        // After those copies, which a recording outside sees as calls of their own; its own copies are not seen here.
+        self.stack.borrow_mut().push(blank(true, None));
+        self.each_before(|t| t.enter(traced));
+        self.stack.borrow_mut().pop();
         self.stack.borrow_mut().push(frame);
     }
 

@@ -1,6 +1,6 @@
 //! Recorded calls on a whole batch: by the batch rule of the op, else by its steps, else example by example.
 
-use super::recorder::{Recorded, Recorder, Step};
+use super::recorder::{Recorded, Step};
 use crate::autograd::{GradGuard, diagnostics};
 use crate::dispatch;
 use crate::error::{Class, Error, Result};
@@ -12,17 +12,15 @@ use crate::ops::movement::cat::STACK;
 use crate::ops::movement::copy::{CLONE, COPY_};
 use crate::ops::support::batch;
 use crate::ops::view::as_strided::AS_STRIDED;
-use crate::ops::view::reshape::{EXPAND, SELECT};
+use crate::ops::view::reshape::{EXPAND, PERMUTE, SELECT};
 use crate::tensor::Tensor;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The tensors of the example, and what stands for them in the batch.
 pub struct Replay {
     size: usize,
-    recorder: Rc<Recorder>,
     now: HashMap<usize, Tensor>,
     /// By storage: the tensors that show it, with their batches.
     shown: HashMap<usize, Vec<(Tensor, Tensor)>>,
@@ -30,6 +28,8 @@ pub struct Replay {
     lifted: HashMap<usize, Tensor>,
     /// The storages of copies that stand for views: nothing written to them would reach what they are views of.
     apart: HashSet<usize>,
+    /// Whether any step writes.
+    writes: bool,
 }
 
 fn unknown(t: &Tensor) -> Error {
@@ -37,14 +37,14 @@ fn unknown(t: &Tensor) -> Error {
 }
 
 impl Replay {
-    pub fn new(size: usize, recorder: Rc<Recorder>) -> Replay {
+    pub fn new(size: usize) -> Replay {
         Replay {
             size,
-            recorder,
             now: HashMap::new(),
             shown: HashMap::new(),
             lifted: HashMap::new(),
             apart: HashSet::new(),
+            writes: false,
         }
     }
     /// `batch` stands for `example` from now on.
@@ -65,11 +65,7 @@ impl Replay {
         }
         let id = t.storage().id();
         let Some(list) = self.shown.get(&id) else {
-            return match self.lifted.get(&id) {
-                Some(whole) => self.part(whole, t).map(Some),
-                None if self.recorder.is_batched(t) => Err(unknown(t)),
-                None => Ok(None),
-            };
+            return self.lifted.get(&id).map(|whole| self.part(whole, t)).transpose();
         };
         // Another handle on what a call made: `detach`, a saved tensor.
         let alike = |e: &Tensor| e.layout() == t.layout() && e.dtype() == t.dtype();
@@ -92,6 +88,7 @@ impl Replay {
 
     pub fn run(&mut self, steps: &[Recorded]) -> Result<()> {
         let _as_given = dispatch::autocast::Off::new();
+        self.writes = steps.iter().any(Recorded::writes);
         for step in steps {
             match step {
                 Recorded::Call(step) => self.step(step)?,
@@ -158,7 +155,7 @@ impl Replay {
             Form::Functional => {
                 let outputs = self.functional(step, &call)?;
                 for (e, t) in step.results.iter().zip(outputs) {
-                    self.insert(e, t);
+                    self.result(&call, e, t)?;
                 }
             }
             Form::InPlace => self.in_place(step, &call)?,
@@ -230,11 +227,27 @@ impl Replay {
         COPY_.call_inplace((own, new)).map(drop)
     }
 
+    /// What stands for a result. Where something is written, what shows memory of an argument has to show that of its batch,
+    /// and other memory has to lie as that of the example does.
+    fn result(&mut self, call: &BatchedCall, example: &Tensor, batch: Tensor) -> Result<()> {
+        let shows = |args: &[Value], t: &Tensor| args.iter().any(|v| v.any_tensor(|a| a.storage().same(t.storage())));
+        let batch = match self.writes {
+            true if !shows(call.example.args, example) => placed(example, batch)?,
+            true if !shows(call.args, &batch) => {
+                self.apart.insert(batch.storage().id());
+                batch
+            }
+            _ => batch,
+        };
+        self.insert(example, batch);
+        Ok(())
+    }
+
     fn check_writable(&self, batch: &Tensor, step: &Step) -> Result<()> {
         match self.apart.contains(&batch.storage().id()) {
             true => Err(Error::runtime(format!(
-                "vmap: {}_ would write to a view that has no batching rule and was copied for each example; expected a \
-                 tensor that is no view. Clone it first.",
+                "vmap: {}_ would write to a view that had to be copied in the batch; expected a tensor with memory of its \
+                 own. Clone it first.",
                 step.op.base().trim_end_matches('_')
             ))),
             false => Ok(()),
@@ -247,11 +260,7 @@ impl Replay {
         if views && let Some(outputs) = views_of_batch(step, call) {
             return outputs;
         }
-        let outputs = self.examples(step, call)?;
-        if views {
-            self.apart.extend(outputs.iter().map(|t| t.storage().id()));
-        }
-        Ok(outputs)
+        self.examples(step, call)
     }
 
     fn examples(&self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
@@ -291,6 +300,27 @@ impl Replay {
             .map(|i| STACK.call((each.iter().map(|e| e[i].clone()).collect::<Vec<_>>(), 0)).ok())
             .collect()
     }
+}
+
+/// A batch that lies in memory as the example does, example after example: itself, or else a copy.
+pub fn placed(example: &Tensor, batch: Tensor) -> Result<Tensor> {
+    let (e, b) = (example.layout(), batch.layout());
+    let many = |d: &usize| e.shape[*d] > 1;
+    let dims: Vec<usize> = (0..e.shape.len()).filter(many).collect();
+    let span: usize = dims.iter().map(|&d| (e.shape[d] - 1) * e.strides[d]).sum();
+    let alike = dims.iter().all(|&d| e.strides[d] == b.strides[d + 1]) && (b.shape[0] < 2 || b.strides[0] > span);
+    if alike || !e.is_dense() || batch.numel() == 0 {
+        return Ok(batch);
+    }
+    let mut order: Vec<usize> = (0..e.shape.len()).collect();
+    order.sort_by_key(|&d| std::cmp::Reverse(e.strides[d]));
+    let first = |rest: &mut dyn Iterator<Item = usize>| -> Ints {
+        std::iter::once(0).chain(rest.map(|d| d as i64 + 1)).collect()
+    };
+    let back = |d: usize| order.iter().position(|&o| o == d).unwrap_or(d);
+    let sorted = PERMUTE.call((batch, first(&mut order.iter().copied())));
+    let copy = CLONE.call((sorted, Value::Format(crate::layout::Format::Contiguous)));
+    PERMUTE.call((copy, first(&mut (0..order.len()).map(back)))).ok()
 }
 
 /// Views of an example as views of the batch: where nothing but the tensor that they show is batched, and the examples lie
