@@ -230,8 +230,8 @@ impl Layout {
         if self.shape.contains(&0) {
             return self.offset <= isize::MAX as usize / 16;
         }
-        let steps = self.shape.iter().zip(&self.strides);
-        let last = steps.fold(Some(self.offset), |n, (&d, &s)| n?.checked_add((d - 1).checked_mul(s)?));
+        let mut steps = self.shape.iter().zip(&self.strides);
+        let last = steps.try_fold(self.offset, |n, (&d, &s)| n.checked_add((d - 1).checked_mul(s)?));
         last.is_some_and(|n| n < capacity)
     }
     /// Whether two indices may reach the same element (an expanded view), so that writes must be rejected. Like

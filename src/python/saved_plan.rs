@@ -92,6 +92,7 @@ impl PyProgram {
         results.into_iter().map(|t| wrap_bound(py, t)).collect()
     }
     /// The name, dtype, shape, strides and device of each input.
+    #[allow(clippy::type_complexity)] // a row for Python
     fn inputs(&self) -> Vec<(String, String, Vec<usize>, Vec<usize>, String)> {
         let one = |i: &compile::Input| {
             let (shape, strides) = (i.layout.shape.to_vec(), i.layout.strides.to_vec());

@@ -258,7 +258,7 @@ impl Decoder {
         self.known_number(value.as_count())
     }
     /// A number that gets its tensor now.
-    fn new(&mut self, n: Option<usize>) -> Result<usize> {
+    fn define(&mut self, n: Option<usize>) -> Result<usize> {
         match n.and_then(|n| self.known.get_mut(n)) {
             Some(known) if !*known => *known = true,
             _ => return Err(bad("a step makes a tensor that is there already, or has no number")),
@@ -271,7 +271,7 @@ impl Decoder {
             f.only(&["alias", "shift", "counted", "dtype", "shape", "strides", "result"])?;
             let of = self.known(f.get("alias")?)?;
             let (layout, dtype, shift) = (f.layout(0)?, f.dtype("dtype")?, f.number("shift")?);
-            let result = self.new(f.optional("result")?)?;
+            let result = self.define(f.optional("result")?)?;
             return Ok(Step::Alias { of, layout, shift, dtype, counted: f.flag("counted")?, result });
         }
         if f.find("set_grad").is_some() {
@@ -334,7 +334,7 @@ impl Decoder {
     fn result(&mut self, value: &Json, given: bool) -> Result<usize> {
         let n = match self.known(value) {
             Ok(n) => n,
-            Err(_) => self.new(value.as_count())?,
+            Err(_) => self.define(value.as_count())?,
         };
         self.given[n] |= given;
         Ok(n)

@@ -47,7 +47,12 @@ impl Coordinate for f32 {
             return unsafe {
                 let at = _mm256_loadu_si256(at.as_ptr().cast());
                 let inside = _mm256_castsi256_ps(_mm256_cmpgt_epi32(at, _mm256_set1_epi32(-1)));
-                std::mem::transmute(_mm256_mask_i32gather_ps::<4>(_mm256_setzero_ps(), x, at, inside))
+                std::mem::transmute::<__m256, [f32; 8]>(_mm256_mask_i32gather_ps::<4>(
+                    _mm256_setzero_ps(),
+                    x,
+                    at,
+                    inside,
+                ))
             };
         }
         // SAFETY: the caller's promise.
@@ -80,7 +85,7 @@ impl Coordinate for f64 {
                     let inside = _mm256_cvtepi32_epi64(_mm_cmpgt_epi32(at, _mm_set1_epi32(-1)));
                     _mm256_mask_i32gather_pd::<8>(_mm256_setzero_pd(), x, at, _mm256_castsi256_pd(inside))
                 };
-                std::mem::transmute([half(at.as_ptr()), half(at.as_ptr().add(4))])
+                std::mem::transmute::<[__m256d; 2], [f64; 8]>([half(at.as_ptr()), half(at.as_ptr().add(4))])
             };
         }
         // SAFETY: the caller's promise.
