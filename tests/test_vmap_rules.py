@@ -87,35 +87,6 @@ def test_weights_that_all_examples_share(name):
 def test_instance_norm():
     x = torch.randn(3, 2, 3, 5)
     assert_close(batched(F.instance_norm, x), loop(F.instance_norm, x))
-    each = gradient_of(F.instance_norm)
-    assert_close(vmap(each)(x), loop(each, x))
-
-
-def test_a_detached_handle_does_not_stop_the_gradient():
-    def f(a, b):
-        c = torch.zeros(4)
-        c[:2].copy_(a[:2])
-        return c.detach().argsort() * b + c
-
-    a, b = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4)
-    (got,) = torch.autograd.grad(vmap(f)(a, b).sin().sum(), a)
-    (wanted,) = torch.autograd.grad(loop(f, a, b).sin().sum(), a)
-    assert_close(got, wanted)
-
-
-@pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
-def test_nested_parts_of_new_memory(dims):
-    def f(a, b):
-        out = torch.zeros(4)
-        out[:2] = a[:2]
-        out[torch.tensor([3])] = b[:1]
-        return out * b
-
-    batch = lambda o: ((2,) if o == 0 else ()) + (3, 4)  # noqa: E731
-    a, b = torch.randn(batch(dims[0])), torch.randn(batch(dims[1]))
-    got = vmap(vmap(f), dims)(a, b)
-    of = lambda t, o, k: t if o is None else t[k]  # noqa: E731
-    assert_close(got, torch.stack([loop(f, of(a, dims[0], k), of(b, dims[1], k)) for k in range(2)]))
 
 
 def test_gradients_of_each_sample_of_a_network():

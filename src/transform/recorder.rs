@@ -153,11 +153,7 @@ impl Recorder {
     fn is_unit(traced: &Traced) -> bool {
         match &traced.op.body {
             Body::Decompose(_) => traced.form == Form::Functional && !matches!(traced.op.vjp, Vjp::Composite),
-            // Autograd records the steps of a composite.
-            Body::Opaque(_) => {
-                let recorded = grad_enabled() && traced.args.iter().any(|v| v.any_tensor(|t| t.requires_grad()));
-                traced.form == Form::Functional && !(recorded && matches!(traced.op.vjp, Vjp::Composite))
-            }
+            Body::Opaque(_) => traced.form == Form::Functional,
             _ => true,
         }
     }

@@ -67,19 +67,13 @@ impl Replay {
         let Some(list) = self.shown.get(&id) else {
             return self.lifted.get(&id).map(|whole| self.part(whole, t)).transpose();
         };
-        // Another handle on what a call made: `detach`, a saved tensor. One that a gradient passes through comes first.
+        // Another handle on what a call made: `detach`, a saved tensor.
         let alike = |e: &Tensor| e.layout() == t.layout() && e.dtype() == t.dtype();
-        let passing = list.iter().rev().find(|(e, _)| alike(e) && e.requires_grad() >= t.requires_grad());
-        let lifted = self.lifted.get(&id);
-        let found = passing.or_else(|| list.iter().rev().find(|(e, _)| lifted.is_none() && alike(e)));
-        match (found, lifted) {
+        match (list.iter().rev().find(|(e, _)| alike(e)), self.lifted.get(&id)) {
             (Some((e, batch)), _) if t.is_leaf() && !e.is_leaf() => Ok(Some(batch.detach())),
             (Some((_, batch)), _) => Ok(Some(batch.clone())),
             (None, Some(whole)) => self.part(whole, t).map(Some),
-            (None, None) => match list.iter().rev().find_map(|(e, batch)| same_view(e, batch, t)) {
-                Some(view) => view.map(Some),
-                None => Err(unknown(t)),
-            },
+            (None, None) => Err(unknown(t)),
         }
     }
     /// What `t` shows of its storage, of which `whole` holds all for each example.
@@ -336,20 +330,22 @@ fn views_of_batch(step: &Step, call: &BatchedCall) -> Option<Result<Outputs>> {
     if !call.is_batched(0) || (1..call.args.len()).any(|i| call.is_batched(i)) {
         return None;
     }
-    step.results.iter().map(|r| same_view(example, batch, r)).collect()
-}
-
-/// `t`, a view of what `example` shows, as one of the batch, if its examples lie in memory as that one does.
-fn same_view(example: &Tensor, batch: &Tensor, t: &Tensor) -> Option<Result<Tensor>> {
-    let (e, b, l) = (example.layout(), batch.layout(), t.layout());
+    let (e, b) = (example.layout(), batch.layout());
     let alike = (0..e.shape.len()).all(|d| e.shape[d] == 1 || e.strides[d] == b.strides[d + 1]);
-    let inside = t.storage().same(example.storage()) && t.dtype() == example.dtype();
-    let offset = (b.offset + l.offset).checked_sub(e.offset).filter(|_| alike && inside)?;
-    let with_batch = |first: usize, rest: &[usize]| -> Ints {
-        std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
+    let is_part = |r: &Tensor| r.storage().same(example.storage()) && r.dtype() == example.dtype();
+    if !alike || !step.results.iter().all(is_part) {
+        return None;
+    }
+    let view = |r: &Tensor| {
+        let l = r.layout();
+        let with_batch = |first: usize, rest: &[usize]| -> Ints {
+            std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
+        };
+        let offset = (b.offset + l.offset).checked_sub(e.offset)?;
+        let (shape, strides) = (with_batch(call.size, &l.shape), with_batch(b.strides[0], &l.strides));
+        Some(AS_STRIDED.call((batch, shape, strides, offset)).ok())
     };
-    let (shape, strides) = (with_batch(b.shape[0], &l.shape), with_batch(b.strides[0], &l.strides));
-    Some(AS_STRIDED.call((batch, shape, strides, offset)).ok())
+    step.results.iter().map(view).collect()
 }
 
 static WARNS: AtomicBool = AtomicBool::new(true);
