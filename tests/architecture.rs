@@ -80,6 +80,7 @@ const CIRCLES: &[(&[&str], &str)] = &[
             "ops::movement::copy",
             "ops::movement::flip_roll",
             "ops::movement::repeat",
+            "ops::order::search",
             "ops::order::search_gpu",
             "ops::order::sort",
             "ops::random::bounds",
