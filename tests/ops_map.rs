@@ -1,7 +1,7 @@
 //! The elementwise families without Python: integer edge cases, ties, and that every rule's WGSL is valid.
 
 use rustgrad::dtype::DType;
-use rustgrad::op::{Body, Term, Value};
+use rustgrad::op::{Term, Value};
 use rustgrad::ops::elementwise::division::*;
 use rustgrad::ops::elementwise::hyperbolic::*;
 use rustgrad::ops::elementwise::logical::*;
@@ -63,7 +63,7 @@ fn nan_wins_or_loses() {
 fn every_rule_has_a_valid_shader() {
     let mut missing = Vec::new();
     for op in rustgrad::ops::all() {
-        let Body::Elementwise(e) = &op.body else { continue };
+        let rustgrad::op::Body::Elementwise(e) = &op.body else { continue };
         for rule in e.rules() {
             if rule.wgsl.is_empty() {
                 missing.push(op.name());

@@ -9,7 +9,8 @@ from pathlib import Path
 from support import target
 from support.samples import Call, expand, parse
 
-GOLDEN = Path(os.environ.get("RUSTGRAD_GOLDEN", Path(__file__).parent.parent / "golden" / "ops.json"))
+RECORDED = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(os.environ.get("RUSTGRAD_GOLDEN", RECORDED / "ops.json"))
 
 
 @dataclass
@@ -124,7 +125,7 @@ def recorded(op: Op, text: str, what: str = "") -> dict | None:
 
 @functools.cache
 def names_of_pytorch() -> frozenset:
-    names = json.loads(GOLDEN.with_name("names.json").read_text())["names"]
+    names = json.loads((RECORDED / "names.json").read_text())["names"]
     inside = {"torch": "", "Tensor": ""}
     return frozenset(inside.get(space, space + ".") + name for space, found in names.items() for name in found.split())
 
