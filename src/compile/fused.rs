@@ -104,7 +104,7 @@ impl Candidate {
     /// None for a step that is not elementwise, or of which something depends on values.
     pub fn of(step: &Step, looks: &[Look]) -> Option<Candidate> {
         let Step::Call { op, form, args, results, draws: false, .. } = step else { return None };
-        let (&[result], true) = (&results[..], *form != Form::Out && op.sig.index_of("lr").is_none()) else {
+        let (&[result], true) = (&results[..], *form != Form::Out) else {
             return None;
         };
         let target = match (form, args.first()) {

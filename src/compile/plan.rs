@@ -346,7 +346,7 @@ fn is_visible(step: &Step, shown: &mut [usize], inside: &mut [bool]) -> bool {
             inside[*result] = inside[shown[*of]];
             false
         }
-        Step::Call { op, form, args, outs, results, draws, .. } => {
+        Step::Call { op, form, args, results, draws, .. } => {
             let first = args.iter().find_map(|a| if let Arg::Tensor(n) = a { Some(*n) } else { None });
             if *form == Form::Functional && !matches!(op.body, Body::Elementwise(_) | Body::Kernel(_)) {
                 // A view, or an op that may return its argument.
@@ -356,9 +356,9 @@ fn is_visible(step: &Step, shown: &mut [usize], inside: &mut [bool]) -> bool {
                     inside[r] &= !from;
                 }
             }
-            let written = args.iter().enumerate().filter(|(i, _)| op.sig.written & (1 << i) != 0);
-            let mut targets = written.flat_map(|(_, a)| a.tensors()).chain(outs.iter().copied());
-            targets.any(|n| !inside[n]) || *form == Form::InPlace && first.is_some_and(|n| !inside[n]) || *draws
+            let mut visible = *draws;
+            step.writes(|n| visible |= !inside[n]);
+            visible
         }
     }
 }

@@ -94,13 +94,7 @@ impl Prepared {
         let Body::Kernel(kernel) = &op.body else { return None };
         let looks_of = |list: &[usize]| list.iter().map(|&n| looks[n].clone()).collect::<Vec<_>>();
         let made = looks_of(results);
-        let read_anew = op.sig.index_of("lr").is_some();
-        if kernel.reads_host
-            || read_anew
-            || op.sig.written != 0
-            || results.is_empty()
-            || made.iter().any(|l| l.layout.offset != 0)
-        {
+        if kernel.reads_host || op.sig.written != 0 || results.is_empty() || made.iter().any(|l| l.layout.offset != 0) {
             return None;
         }
         let mut takes = Vec::new();

@@ -8,9 +8,7 @@ use super::recorded::Recorded;
 use super::step::{Arg, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
 use crate::autograd::{Node, history};
-use crate::dtype::DType;
 use crate::error::Error;
-use crate::layout::Layout;
 use crate::observe::Raw;
 use crate::op::tracer::{Change, Form, Traced, Tracer};
 use crate::op::{Body, Op, Value};
@@ -258,8 +256,8 @@ impl State {
             return Err("it makes a tensor that requires grad".into());
         }
         let (layout, dtype) = (t.layout().clone(), t.dtype());
-        let first = |layout: &Layout, dtype: DType| (layout.offset * dtype.size()) as isize;
-        let shift = first(&layout, dtype) - first(&self.looks[of].layout, self.looks[of].dtype);
+        let base = &self.looks[of];
+        let shift = t.first_byte() - base.layout.first_byte(base.dtype.size());
         let n = self.add(t, Source::Made);
         self.steps.push(Step::Alias { of, layout, shift, dtype, counted, result: n });
         Ok(n)

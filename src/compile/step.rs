@@ -150,6 +150,14 @@ impl Step {
             Step::SetGrad { .. } => {}
         }
     }
+    /// The tensors whose memory a call writes to, other than new results.
+    pub(super) fn writes(&self, each: impl FnMut(usize)) {
+        let Step::Call { op, form, args, outs, .. } = self else { return };
+        let written = args.iter().enumerate().filter(|(i, _)| op.sig.written & (1 << i) != 0);
+        let target = args.iter().find_map(|a| if let Arg::Tensor(n) = a { Some(*n) } else { None });
+        let target = target.filter(|_| *form == Form::InPlace);
+        written.flat_map(|(_, a)| a.tensors()).chain(outs.iter().copied()).chain(target).for_each(each);
+    }
     pub(super) fn text(&self, open: impl Fn(usize) -> bool) -> String {
         match self {
             Step::Call { op, form, args, outs, results, grad, .. } => {

@@ -225,6 +225,10 @@ impl Layout {
         }
         1 + self.offset + self.shape.iter().zip(&self.strides).map(|(&d, &s)| (d - 1) * s).sum::<usize>()
     }
+    /// Where the first element lies in the storage, in bytes; elements have `size`.
+    pub fn first_byte(&self, size: usize) -> isize {
+        (self.offset * size) as isize
+    }
     /// Whether every element lies in a storage of `capacity` elements, whatever the sizes and strides are.
     pub fn fits(&self, capacity: usize) -> bool {
         if self.shape.contains(&0) {

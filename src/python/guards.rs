@@ -349,11 +349,6 @@ impl Look {
     }
 }
 
-/// Where a tensor begins in its storage.
-fn first_byte(t: &Tensor) -> isize {
-    (t.layout().offset * t.dtype().size()) as isize
-}
-
 /// The modes of a thread on which what ops do depends.
 #[derive(PartialEq, Debug)]
 struct Modes {
@@ -547,7 +542,7 @@ impl Guards {
             let near = inputs[..i].iter().position(|o| o.storage().id() == memory);
             let near = near.or_else(|| self.memories.get(&memory).map(|o| n + o));
             let other = near.map(|o| inputs.get(o).unwrap_or_else(|| &self.outside[o - n].tensor));
-            let distance = other.map_or(0, |o| first_byte(t) - first_byte(o));
+            let distance = other.map_or(0, |o| t.first_byte() - o.first_byte());
             let counted = other.is_some_and(|o| o.storage().counter_id() == t.storage().counter_id());
             Alias { same: same.unwrap_or(NONE), near: near.unwrap_or(NONE), distance, counted }
         };

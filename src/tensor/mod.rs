@@ -146,6 +146,10 @@ impl Tensor {
     pub fn layout(&self) -> &Layout {
         &self.meta().layout
     }
+    /// Where it begins in its storage, in bytes.
+    pub fn first_byte(&self) -> isize {
+        self.layout().first_byte(self.dtype().size())
+    }
     #[inline]
     pub fn shape(&self) -> &[usize] {
         &self.layout().shape

@@ -1,7 +1,7 @@
 //! What a step does to memory and to what others see, and which steps may change places.
 
 use super::super::look::Look;
-use super::super::step::{Arg, Source, Step};
+use super::super::step::{Source, Step};
 use crate::op::tracer::Form;
 use crate::op::{Body, Promote};
 
@@ -73,7 +73,7 @@ impl Effects {
         match step {
             Step::Alias { .. } => {}
             Step::SetGrad { .. } => e.visible = true,
-            Step::Call { op, form, args, outs, draws, .. } => {
+            Step::Call { op, form, draws, .. } => {
                 let functional = *form == Form::Functional;
                 let view = functional && matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_));
                 let elementwise = *form != Form::Out
@@ -84,13 +84,7 @@ impl Effects {
                 if !view {
                     e.reads = e.takes.iter().map(|&n| memories.at(n)).collect();
                 }
-                let written = args.iter().enumerate().filter(|(i, _)| op.sig.written & (1 << i) != 0);
-                let mut targets: Vec<usize> =
-                    written.flat_map(|(_, a)| a.tensors()).chain(outs.iter().copied()).collect();
-                if *form == Form::InPlace {
-                    targets.extend(args.iter().find_map(|a| if let Arg::Tensor(n) = a { Some(*n) } else { None }));
-                }
-                e.writes = targets.into_iter().map(|n| memories.at(n)).collect();
+                step.writes(|n| e.writes.push(memories.at(n)));
                 e.visible = *draws || e.writes.iter().any(|m| !matches!(m, Memory::Fresh(_)));
             }
         }

@@ -182,7 +182,7 @@ impl Encoder<'_> {
             if let Some(same) = inputs[..i].iter().position(|o| o.same(t)) {
                 let _ = write!(out, ",\"same\":{same}");
             } else if let Some(near) = inputs[..i].iter().position(|o| o.storage().id() == t.storage().id()) {
-                let distance = first_byte(t) - first_byte(&inputs[near]);
+                let distance = t.first_byte() - inputs[near].first_byte();
                 let _ = write!(out, ",\"shares\":{near},\"distance\":{distance}");
             }
             out.push('}');
@@ -285,11 +285,6 @@ impl Encoder<'_> {
         };
         Ok(())
     }
-}
-
-/// Where a tensor begins in its storage.
-pub fn first_byte(t: &Tensor) -> isize {
-    (t.layout().offset * t.dtype().size()) as isize
 }
 
 /// Fields of a dtype and a layout without its offset.

@@ -2,7 +2,7 @@
 
 use super::container::{self, Contents};
 use super::decode::{Decoded, Input, decode};
-use super::encode::{Encoded, Naming, encode, first_byte};
+use super::encode::{Encoded, Naming, encode};
 use crate::autograd::GradGuard;
 use crate::compile::passes::Passes;
 use crate::compile::plan::{Failure, Plan};
@@ -168,7 +168,7 @@ impl Program {
             expected.check(t)?;
             let same = inputs[..i].iter().position(|o| o.same(t));
             let near = inputs[..i].iter().position(|o| o.storage().same(t.storage())).filter(|_| same.is_none());
-            let near = near.map(|j| (j, first_byte(t) - first_byte(&inputs[j])));
+            let near = near.map(|j| (j, t.first_byte() - inputs[j].first_byte()));
             let wrong = |what: &str, j: usize| {
                 Error::value(format!(
                     "run: '{}' {what} '{}' when the plan was saved",
