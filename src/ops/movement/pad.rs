@@ -282,8 +282,11 @@ fn folded_shape(op: &Op, dtype: DType, shape: &[usize], pad: &[i64]) -> Result<D
     Ok(padded)
 }
 
+fn is_reflection(op: &Op) -> bool {
+    op.name().starts_with("_reflection")
+}
 fn fold_of(op: &Op) -> Fold {
-    if op.name().starts_with("_reflection") { reflect } else { replicate }
+    if is_reflection(op) { reflect } else { replicate }
 }
 
 /// Whether the row-major kernels serve a padded dimension of `inner` and `outer`.
@@ -322,11 +325,7 @@ const FOLDED: Op = Op {
     forms: HIDDEN,
     body: kernel(folded_spec, folded, Some(folded)),
     vjp: Vjp::Each(&[d(0, A0, |c| {
-        let op = if std::ptr::fn_addr_eq(fold_of(c.call.op), reflect as Fold) {
-            &REFLECTION_PAD_BACKWARD
-        } else {
-            &REPLICATION_PAD_BACKWARD
-        };
+        let op = if is_reflection(c.call.op) { &REFLECTION_PAD_BACKWARD } else { &REPLICATION_PAD_BACKWARD };
         c.tied(op.call((c.g(), &*c.facts(0).shape, c.ints(1))), &[0])
     })]),
     errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input"), ("b8[1,3], (1, 1)", "NotImplementedError", "for 'Bool'")],
