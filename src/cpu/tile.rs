@@ -158,7 +158,7 @@ impl Space {
         let mut at = elements.start;
         while at < elements.end {
             let (i, left) = (at / inner, elements.end - at);
-            if at % inner == 0 && left >= inner {
+            if at.is_multiple_of(inner) && left >= inner {
                 part[d] = i..i + left / inner;
                 part[d + 1..].iter_mut().zip(&self.shape[d + 1..]).for_each(|(p, &n)| *p = 0..n);
                 f(&part);
