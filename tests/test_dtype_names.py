@@ -73,9 +73,17 @@ class TestComplexHalf:
     def test_made(self, torch):
         x = self.of(torch)
         assert x.dtype is torch.complex32 and x.itemsize == 4 and x.element_size() == 4
-        assert x.tolist() == np.array(self.VALUES).view(np.float64).astype(np.float16).astype(np.float64).view(complex).tolist()
+        assert (
+            x.tolist()
+            == np.array(self.VALUES).view(np.float64).astype(np.float16).astype(np.float64).view(complex).tolist()
+        )
         assert repr(x[:2]) == "tensor([0.5000-2.0000j, 3.0000+0.1000j], dtype=torch.complex32)"
-        for same in (x.clone(), x.to(torch.complex64).chalf(), torch.tensor(x.tolist(), dtype=torch.chalf), copy.deepcopy(x)):
+        for same in (
+            x.clone(),
+            x.to(torch.complex64).chalf(),
+            torch.tensor(x.tolist(), dtype=torch.chalf),
+            copy.deepcopy(x),
+        ):
             assert same.dtype is torch.complex32 and torch.equal(same, x)
         for make in (torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn):
             assert make(3, dtype=torch.complex32).dtype is torch.complex32
@@ -83,7 +91,13 @@ class TestComplexHalf:
 
     def test_results_of_halves(self, torch):
         half = torch.tensor([1.0, 2.0], dtype=torch.float16)
-        for made in (half * 1j, 1j + half, torch.complex(half, half), torch.view_as_complex(half), half * torch.tensor(1j)):
+        for made in (
+            half * 1j,
+            1j + half,
+            torch.complex(half, half),
+            torch.view_as_complex(half),
+            half * torch.tensor(1j),
+        ):
             assert made.dtype is torch.complex32
         previous = torch.get_default_dtype()
         torch.set_default_dtype(torch.float16)

@@ -141,7 +141,9 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
         DType::C128 => "<c16",
         d @ (DType::BF16 | DType::C32) => {
             let (name, wider) = (d.scalar_type_name(), if d.is_complex() { "cfloat" } else { "float" });
-            return Err(PyTypeError::new_err(format!("Got unsupported ScalarType {name}. Convert with .{wider}() first.")));
+            return Err(PyTypeError::new_err(format!(
+                "Got unsupported ScalarType {name}. Convert with .{wider}() first."
+            )));
         }
     };
     if t.requires_grad() && crate::autograd::grad_enabled() {
