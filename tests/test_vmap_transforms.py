@@ -254,6 +254,36 @@ class TestCustomFunctions:
             vmap(grad(f))(torch.randn(3, 4))
 
 
+class TestWrites:
+    def test_to_memory_that_has_a_gradient_and_is_one_for_all(self):
+        w = torch.randn(4, requires_grad=True)
+
+        def f(x):
+            c = w.sin()
+            before = c * x
+            c[1:].add_(x[1:])
+            return (c * before).cos()
+
+        x = torch.randn(3, 4)
+        got, want = vmap(f)(x), loop(f, x)
+        assert_close(got, want)
+        assert_close(*(torch.autograd.grad(r.sum(), w)[0] for r in (got, want)))
+
+    def test_after_a_call_has_read_what_all_share(self):
+        w = torch.randn(4, requires_grad=True)
+
+        def f(x):
+            c = w * 1
+            y = c * x
+            with torch.no_grad():
+                c.mul_(2)
+            return y
+
+        x = torch.randn(3, 4)
+        (got,) = torch.autograd.grad(vmap(f)(x).sum(), w)
+        assert_close(got, x.sum(0))
+
+
 class TestRunningStatistics:
     def test_of_each_example(self):
         x, norm = torch.randn(3, 4, 2, 3), torch.nn.functional.batch_norm

@@ -4,12 +4,13 @@
 //! steps are kept beside it for a batch without a rule. What depends on the batch is known by storage, which views share.
 
 use super::recorded::{Custom, CustomRule, Recorded, Step, each_in, storage, targets};
-use crate::autograd::grad_enabled;
+use crate::autograd::{GradGuard, grad_enabled};
 use crate::error::Error;
 use crate::observe::Raw;
 use crate::op::tracer::{Change, Form, Read, Traced, Tracer};
 use crate::op::{Args, Body, Call, Generator, Value, Vjp};
 use crate::ops::movement::copy::CLONE;
+use crate::ops::view::as_strided::AS_STRIDED;
 use crate::ops::view::reshape::ALIAS;
 use crate::tensor::Tensor;
 use std::cell::{Cell, RefCell};
@@ -164,12 +165,12 @@ impl Recorder {
                 }
                 continue;
             }
-            let own = self.passes.get() > 0 || self.made.borrow().contains_key(&storage(t)) && !t.requires_grad();
+            let own = self.passes.get() > 0 || self.made.borrow().contains_key(&storage(t));
             if !own || traced.op.also_writes() != 0 && traced.form == Form::Functional {
                 return self.refuse(shared_target(traced));
             }
             self.keep_old_values(t);
-            match CLONE.call((t.detach().with_layout(whole(t)),)).ok() {
+            match image(t) {
                 Ok(image) => {
                     frame.lifted = Some((t.clone(), image));
                     self.batched.borrow_mut().insert(storage(t));
@@ -215,6 +216,8 @@ impl Recorder {
     /// A tensor that every example shares is about to change: recorded calls that read it get a copy of what it was.
     fn keep_old_values(&self, t: &Tensor) {
         let (id, mut copies) = (storage(t), HashMap::<usize, Tensor>::new());
+        // The calls before had its gradient, whatever holds for the write.
+        let _recording = GradGuard::new(true);
         let mut replace = |t: &mut Tensor| {
             if storage(t) != id {
                 return;
@@ -299,6 +302,16 @@ impl Recorder {
         live.reverse();
         live
     }
+}
+
+/// A copy of all elements of a tensor's storage, through which gradients go to what made them.
+fn image(t: &Tensor) -> Result<Tensor, Error> {
+    if !(grad_enabled() && t.requires_grad()) {
+        return CLONE.call((t.detach().with_layout(whole(t)),)).ok();
+    }
+    let base = t.view_info().map_or(t, |view| &view.base);
+    let size = whole(t).shape[0] as i64;
+    CLONE.call((AS_STRIDED.call((base, [size], [1], 0)),)).ok()
 }
 
 /// All elements of a tensor's storage.
