@@ -124,6 +124,8 @@ pub struct Op {
     pub constant: &'static [usize],
     /// How a call on every example of a batch runs: see `batch`.
     pub batch: Batching,
+    /// The arguments, one bit each, that a call writes to without a new version: running statistics.
+    pub moves: fn(&Call) -> u32,
 
     // How Python calls it.
     pub forms: Forms,
@@ -180,6 +182,7 @@ pub const OP: Op = Op {
     jvp: Jvp::Derived,
     constant: &[],
     batch: Batching::ByBody,
+    moves: |_| 0,
     forms: FM,
     aliases: &[],
     deprecated: &[],

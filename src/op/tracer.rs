@@ -69,6 +69,8 @@ pub trait Tracer {
     fn reads(&self, _t: &Tensor, _how: Read) -> Result<(), Error> {
         Ok(())
     }
+    /// The body of a call reads the values of a tensor on the host.
+    fn host_reads(&self, _t: &Tensor) {}
     /// A pass of the autograd engine; the calls of its formulas come before its end, and passes nest.
     fn backward_begins(&self) {}
     fn backward_ends(&self) {}

@@ -70,7 +70,7 @@ pub static AS_STRIDED_VIEW: Op = Op {
     samples: &["f32[6], (2, 2), (2, 1), 1"],
     errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds")],
     keeps: Some("size storage_offset stride"),
-    batch: Batching::Rule(batch_views::as_strided),
+    batch: Batching::ByStrides(batch_views::as_strided),
     ..OP
 };
 
@@ -80,6 +80,7 @@ pub static AS_STRIDED_: Op = Op {
     forms: INPLACE_FUNCTION,
     body: Body::View(strided),
     vjp: Vjp::None("changes the handle"),
+    batch: Batching::ByStrides(batch_views::as_strided),
     samples: &["f32[6](nograd), (2, 2), (2, 1)"],
     errors: &[("f32[4](nograd), (5,), (1,)", "RuntimeError", "out of bounds")],
     ..OP

@@ -190,6 +190,11 @@ pub static BATCH_NORM: Op = Op {
     ..OP
 };
 
+/// The running statistics of a call that moves them: arguments 3 and 4, if 5 says so.
+pub(super) fn running_statistics(c: &Call) -> u32 {
+    if c.flag(5) && c.opt_tensor(3).is_some() { 1 << 3 | 1 << 4 } else { 0 }
+}
+
 pub static NATIVE_BATCH_NORM: Op = Op {
     sig: SIG,
     doc: "`batch_norm` with the mean and the reciprocal standard deviation of each channel in training; they are empty in evaluation.",
@@ -204,6 +209,7 @@ pub static NATIVE_BATCH_NORM: Op = Op {
     }),
     constant: &[1, 2],
     keeps: Some("eps input result1 result2 running_mean running_var training weight"),
+    moves: running_statistics,
     samples: &[
         "f32[4,3], f32[3], f32[3], None, None, True, 0.1, 1e-05",
         "f32[2,3,20,20], f32[3], None, f32[3](nograd), f32[3](pos, nograd), True, 0.1, 1e-05",
