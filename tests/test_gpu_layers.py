@@ -40,7 +40,7 @@ def close(pairs, tolerance):
     for i, (a, b) in enumerate(zip(*pairs, strict=True)):
         scale = a.float().nan_to_num(0, 0, 0).abs().max().item() if a.numel() else 0
         torch.testing.assert_close(
-            b, a, rtol=0, atol=tolerance * (1 + scale), equal_nan=True, msg=lambda m: f"{i}: {m}"
+            b, a, rtol=0, atol=tolerance * (1 + scale), equal_nan=True, msg=lambda m, i=i: f"{i}: {m}"
         )
 
 
