@@ -4,18 +4,19 @@
 //! on operands of the layouts that were recorded; for any others the steps run as they are.
 
 use super::look::Look;
+use super::number::{Number, Numbers};
 use super::step::{Arg, Step};
 use crate::autograd::{diagnostics, history, mode};
 use crate::cpu::program::{Applied, Machine, Memory};
 use crate::cpu::view::View;
 use crate::device::Device;
 use crate::dispatch::{Prepared, prepare};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::{DType, Element, Scalar};
 use crate::gpu::{self, Program, ProgramRule};
 use crate::kinds::RuleInput;
 use crate::layout::{Dims, Layout};
 use crate::op::tracer::Form;
-use crate::op::{Op, Value};
+use crate::op::{Body, Op, Promote, Value};
 use crate::tensor::{INFERENCE, Tensor};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -33,6 +34,8 @@ struct Kept {
 enum Operand {
     Tensor(usize),
     Kept(usize),
+    /// A number that differs from run to run, read as the one element of a tensor.
+    Number(usize),
 }
 
 pub struct Fused {
@@ -43,11 +46,15 @@ pub struct Fused {
     kept: Vec<Kept>,
     /// Tensors that are written in place, each once for every op that does.
     written: Vec<(usize, &'static Op)>,
+    /// With the dtypes in which they are read.
+    numbers: Vec<(Number, DType)>,
 }
 
 /// The operands of a machine while it is put together.
 struct Operands<'a> {
     looks: &'a [Look],
+    numbers: Vec<(Number, DType)>,
+    point: &'a Layout,
     list: Vec<Operand>,
     memory: Vec<(DType, &'a Layout)>,
     of: HashMap<usize, usize>,
@@ -67,6 +74,18 @@ impl Operands<'_> {
         let new = self.add(Operand::Tensor(n), n);
         self.of.insert(n, new);
         new
+    }
+    fn number(&mut self, n: &Number, dtype: DType) -> usize {
+        let known = self
+            .list
+            .iter()
+            .position(|o| matches!(o, Operand::Number(i) if self.numbers[*i].0 == *n && self.numbers[*i].1 == dtype));
+        known.unwrap_or_else(|| {
+            self.numbers.push((n.clone(), dtype));
+            self.list.push(Operand::Number(self.numbers.len() - 1));
+            self.memory.push((dtype, self.point));
+            self.list.len() - 1
+        })
     }
 }
 
@@ -88,10 +107,31 @@ pub struct Candidate {
     inputs: SmallVec<[Input; 4]>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Input {
     Number(Scalar),
     Tensor(usize),
+    /// A number that differs from run to run.
+    Passed(Number),
+}
+
+/// Whether a rule that was chosen for one number is that of all numbers: each rule of the op reads it as an operand, and
+/// computes in a dtype that is also the loop's.
+fn reads_any(op: &Op, at: usize, prepared: &Prepared, device: Device) -> bool {
+    let Body::Elementwise(e) = &op.body else { return false };
+    let by_kind = !matches!(op.promote, Promote::By(_) | Promote::Checked(..));
+    let own = prepared.rule.loops.flat(prepared.compute).map(|flat| flat.class.dtype());
+    let plain = matches!(prepared.compute, DType::F32 | DType::F64) && own == Some(prepared.compute);
+    by_kind && plain && device == Device::Cpu && e.rules().iter().all(|r| r.operands.contains(&at))
+}
+
+/// A number as a tensor without dimensions; its first bytes are an element of the dtype, which has at most eight.
+fn number_view(element: &mut u64, dtype: DType) -> View<'_> {
+    let ptr = std::ptr::from_mut(element).cast::<u8>();
+    // A float is in the low half.
+    let ptr = if cfg!(target_endian = "big") { ptr.wrapping_add(8 - dtype.size()) } else { ptr };
+    // SAFETY: one aligned, initialised element, which is borrowed for as long as the view.
+    unsafe { View::new(ptr, dtype, &[], &[]) }
 }
 
 /// A tensor without memory that looks like one of a plan.
@@ -117,6 +157,7 @@ impl Candidate {
             values.push(match arg {
                 Arg::Value(v) => v.reborrow(),
                 Arg::Tensor(n) => Value::Owned(hollow(&looks[*n])?),
+                Arg::Number(_, recorded) => Value::Scalar(*recorded),
                 Arg::Tensors(_) => return None,
             });
         }
@@ -134,8 +175,13 @@ impl Candidate {
             inputs.push(match &args[i] {
                 Arg::Value(Value::Scalar(s)) => Input::Number(*s),
                 Arg::Tensor(n) if looks[*n].device == look.device => Input::Tensor(*n),
+                Arg::Number(n, _) => Input::Passed(n.clone()),
                 _ => return None,
             });
+        }
+        let passed = args.iter().enumerate().filter(|(_, a)| matches!(a, Arg::Number(..)));
+        if !passed.into_iter().all(|(i, _)| reads_any(op, i, &prepared, look.device)) {
+            return None;
         }
         let (shape, device) = (spec.layout.shape.clone(), look.device);
         Some(Candidate { op, shape, device, target, result, prepared, inputs })
@@ -160,16 +206,25 @@ impl Fused {
         looks: &[Look],
         read_later: impl Fn(usize) -> bool,
     ) -> Option<Fused> {
-        let mut operands = Operands { looks, list: Vec::new(), memory: Vec::new(), of: HashMap::new() };
+        let point = Layout::contiguous(&[]);
+        let mut operands = Operands {
+            looks,
+            numbers: Vec::new(),
+            point: &point,
+            list: Vec::new(),
+            memory: Vec::new(),
+            of: HashMap::new(),
+        };
         let mut rules = Vec::new();
         // What each tensor is now, where a rule has computed it.
         let mut now: HashMap<usize, usize> = HashMap::new();
         let (mut kept, mut written): (Vec<Kept>, Vec<(usize, &'static Op)>) = (Vec::new(), Vec::new());
         for (rule, c) in candidates.iter().enumerate() {
-            let read = |input: &Input| match *input {
-                Input::Number(s) => RuleInput::Number(s),
+            let read = |input: &Input| match input {
+                Input::Number(s) => RuleInput::Number(*s),
+                Input::Passed(n) => RuleInput::Operand(operands.number(n, c.prepared.compute)),
                 Input::Tensor(n) => {
-                    now.get(&n).map_or_else(|| RuleInput::Operand(operands.tensor(n)), |&r| RuleInput::Rule(r))
+                    now.get(n).map_or_else(|| RuleInput::Operand(operands.tensor(*n)), |&r| RuleInput::Rule(r))
                 }
             };
             let inputs: SmallVec<[RuleInput; 4]> = c.inputs.iter().map(read).collect();
@@ -191,7 +246,7 @@ impl Fused {
                 stores.push((*now.get(n)?, operands.tensor(*n)));
             }
         }
-        let Operands { list: operands, memory, .. } = operands;
+        let Operands { list: operands, memory, numbers, .. } = operands;
         let first = candidates.first()?;
         let machine = match first.device {
             Device::Cpu => {
@@ -222,12 +277,12 @@ impl Fused {
                 )?))
             }
         };
-        Some(Fused { steps, machine, operands, kept, written })
+        Some(Fused { steps, machine, operands, kept, written, numbers })
     }
 
     /// Runs as one. False, with nothing done, where its tensors do not look as they did or may not be written: then the
     /// steps are to be run, which say what is wrong.
-    pub fn run(&self, now: &mut [Option<Tensor>]) -> bool {
+    pub fn run(&self, now: &mut [Option<Tensor>], numbers: Numbers) -> bool {
         let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
         let writable = |t: &Tensor| history::check_inplace(t, false).and_then(|()| history::check_writable(t)).is_ok();
         if !self.written.iter().all(|(n, _)| at(*n).is_some_and(writable)) {
@@ -241,13 +296,29 @@ impl Fused {
         let tensor = |operand: &Operand| match *operand {
             Operand::Tensor(n) => at(n),
             Operand::Kept(i) => made.get(i),
+            Operand::Number(_) => None,
         };
         let tensors = || self.operands.iter().map(tensor);
+        let mut elements: SmallVec<[u64; 4]> = SmallVec::new();
+        for (number, dtype) in &self.numbers {
+            let Some(s) = number.now(numbers) else { return false };
+            elements.push(if *dtype == DType::F32 {
+                f32::from_scalar(s).to_bits().into()
+            } else {
+                f64::from_scalar(s).to_bits()
+            });
+        }
+        let number_views: SmallVec<[View; 4]> =
+            elements.iter_mut().zip(&self.numbers).map(|(e, (_, dtype))| number_view(e, *dtype)).collect();
         let ran = match &self.machine {
             Runner::Cpu(machine) => {
                 let mut views: SmallVec<[View; 8]> = SmallVec::new();
-                for t in tensors() {
-                    let Some(Ok(view)) = t.map(Tensor::cpu_view) else { return false };
+                for operand in &self.operands {
+                    if let Operand::Number(i) = *operand {
+                        views.push(number_views[i]);
+                        continue;
+                    }
+                    let Some(Ok(view)) = tensor(operand).map(Tensor::cpu_view) else { return false };
                     views.push(view);
                 }
                 machine.run(&views)

@@ -9,6 +9,7 @@
 
 mod fused;
 mod look;
+mod number;
 mod passes;
 mod plan;
 mod prepared;
@@ -18,8 +19,9 @@ mod saved;
 mod step;
 
 pub use self::look::Look;
+pub use self::number::{Arithmetic, Number, Numbers, Question, pass, pass_again, passed};
 pub use self::passes::Passes;
-pub use self::plan::{Failure, Plan};
+pub use self::plan::{Failure, Plan, Ran};
 pub use self::record::Recorder;
 pub use self::recorded::Recorded;
 pub use self::saved::{Input, Naming, Program, SaveError, load, load_on, save};

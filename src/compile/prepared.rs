@@ -4,6 +4,7 @@
 //! when it was recorded, and holds for tensors that look as they did then. For others the step runs as a call.
 
 use super::look::Look;
+use super::number::Numbers;
 use super::step::{Arg, Step, missing};
 use crate::autograd::{diagnostics, mode};
 use crate::device::Device;
@@ -120,7 +121,7 @@ impl Prepared {
     }
 
     /// Runs the steps; false, with nothing done, where they are to be run as calls.
-    pub fn run(&self, now: &mut [Option<Tensor>]) -> Result<bool> {
+    pub fn run(&self, now: &mut [Option<Tensor>], numbers: Numbers) -> Result<bool> {
         let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
         if !self.takes.iter().all(|(n, look)| at(*n).is_some_and(|t| look.is(t))) {
             return Ok(false);
@@ -142,7 +143,7 @@ impl Prepared {
                 }
                 let mut values = Args::new();
                 for arg in args {
-                    values.push(arg.value(now)?);
+                    values.push(arg.value(now, numbers)?);
                 }
                 run_kernel_as(&Call { op, args: &values }, &made)?;
                 drop(values);

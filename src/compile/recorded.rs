@@ -1,6 +1,7 @@
 //! What a call computed, as it was recorded: what a plan is made of, and what a file of a plan holds.
 
 use super::look::Look;
+use super::number::Number;
 use super::passes::Passes;
 use super::plan::{Plan, listing};
 use super::step::{Source, Step, Variant};
@@ -18,6 +19,8 @@ pub struct Recorded {
     /// The tensors whose gradient is read before it is set.
     pub read_grads: Vec<usize>,
     pub variant: Variant,
+    /// Numbers among the arguments of the function that have to stay what they were, for the steps to be these.
+    pub fixed: Vec<Number>,
 }
 
 impl Recorded {
@@ -26,7 +29,7 @@ impl Recorded {
         listing(&self.sources, &self.steps, &self.results, &[])
     }
     pub fn into_plan(self, passes: Passes) -> Plan {
-        let Recorded { sources, steps, looks, results, graphs, read_grads, variant } = self;
+        let Recorded { sources, steps, looks, results, graphs, read_grads, variant, .. } = self;
         let mut plan = Plan::new(sources, steps, results, graphs, read_grads, variant);
         plan.optimize(&looks, passes);
         plan

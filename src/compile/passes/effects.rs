@@ -73,6 +73,10 @@ impl Effects {
         match step {
             Step::Alias { .. } => {}
             Step::SetGrad { .. } => e.visible = true,
+            Step::Read { of, .. } => {
+                e.reads.push(memories.at(*of));
+                e.fallible = true;
+            }
             Step::Call { op, form, draws, .. } => {
                 let functional = *form == Form::Functional;
                 let view = functional && matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_));
