@@ -4,7 +4,6 @@
 //! on operands of the layouts that were recorded; for any others the steps run as they are.
 
 use super::look::Look;
-use super::number::{Number, Numbers};
 use super::step::{Arg, Step};
 use crate::autograd::{diagnostics, history, mode};
 use crate::cpu::program::{Applied, Machine, Memory};
@@ -15,11 +14,13 @@ use crate::dtype::{DType, Element, Scalar};
 use crate::gpu::{self, Program, ProgramRule};
 use crate::kinds::RuleInput;
 use crate::layout::{Dims, Layout};
+use crate::op::number::{Number, Numbers};
 use crate::op::tracer::Form;
-use crate::op::{Body, Op, Promote, Value};
+use crate::op::{Body, Op, Promote, Rule, Spec, Value};
 use crate::tensor::{INFERENCE, Tensor};
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A result that is stored in new memory.
 struct Kept {
@@ -48,6 +49,8 @@ pub struct Fused {
     written: Vec<(usize, &'static Op)>,
     /// With the dtypes in which they are read.
     numbers: Vec<(Number, DType)>,
+    /// Steps whose rule depends on such numbers.
+    chosen: Vec<Arc<Chosen>>,
 }
 
 /// The operands of a machine while it is put together.
@@ -105,6 +108,7 @@ pub struct Candidate {
     pub result: usize,
     prepared: Prepared,
     inputs: SmallVec<[Input; 4]>,
+    chosen: Option<Arc<Chosen>>,
 }
 
 #[derive(Clone)]
@@ -115,14 +119,44 @@ pub enum Input {
     Passed(Number),
 }
 
-/// Whether a rule that was chosen for one number is that of all numbers: each rule of the op reads it as an operand, and
-/// computes in a dtype that is also the loop's.
-fn reads_any(op: &Op, at: usize, prepared: &Prepared, device: Device) -> bool {
+/// A call with numbers that differ from run to run: the rule may be chosen by them.
+struct Chosen {
+    op: &'static Op,
+    /// With tensors that have no memory.
+    args: Vec<Value<'static>>,
+    numbers: Vec<(usize, Number)>,
+    in_place: bool,
+    rule: &'static Rule,
+    compute: DType,
+    result: Spec,
+}
+
+impl Chosen {
+    /// Whether a call with the numbers of a run is computed as the recorded one was.
+    fn holds(&self, numbers: Numbers) -> bool {
+        let mut args = self.args.clone();
+        for (at, n) in &self.numbers {
+            let Some(now) = n.now(numbers) else { return false };
+            args[*at] = Value::Scalar(now);
+        }
+        let target = args.first().and_then(Value::as_tensor).filter(|_| self.in_place);
+        prepare(self.op, &args, target)
+            .is_some_and(|p| std::ptr::eq(p.rule, self.rule) && p.compute == self.compute && p.result == self.result)
+    }
+}
+
+/// Whether the rule that was chosen for some numbers is that of all: all of the op's read them as operands.
+fn reads_all(op: &Op, mut numbers: impl Iterator<Item = usize>) -> bool {
     let Body::Elementwise(e) = &op.body else { return false };
     let by_kind = !matches!(op.promote, Promote::By(_) | Promote::Checked(..));
+    by_kind && numbers.all(|at| e.rules().iter().all(|r| r.operands.contains(&at)))
+}
+
+/// Whether the loops read a number as it is read of memory: they compute in the dtype in which it is given to them.
+fn reads_plainly(prepared: &Prepared, device: Device) -> bool {
     let own = prepared.rule.loops.flat(prepared.compute).map(|flat| flat.class.dtype());
     let plain = matches!(prepared.compute, DType::F32 | DType::F64) && own == Some(prepared.compute);
-    by_kind && plain && device == Device::Cpu && e.rules().iter().all(|r| r.operands.contains(&at))
+    plain && device == Device::Cpu
 }
 
 /// A number as a tensor without dimensions; its first bytes are an element of the dtype, which has at most eight.
@@ -179,12 +213,18 @@ impl Candidate {
                 _ => return None,
             });
         }
-        let passed = args.iter().enumerate().filter(|(_, a)| matches!(a, Arg::Number(..)));
-        if !passed.into_iter().all(|(i, _)| reads_any(op, i, &prepared, look.device)) {
+        let passed = |(i, a): (usize, &Arg)| if let Arg::Number(n, _) = a { Some((i, n.clone())) } else { None };
+        let numbers: Vec<(usize, Number)> = args.iter().enumerate().filter_map(passed).collect();
+        if !numbers.is_empty() && !reads_plainly(&prepared, look.device) {
             return None;
         }
+        let chosen = (!reads_all(op, numbers.iter().map(|n| n.0))).then(|| {
+            let (rule, compute, result) = (prepared.rule, prepared.compute, prepared.result.clone());
+            let args = values.iter().map(|v| v.clone().into_owned()).collect();
+            Arc::new(Chosen { op, args, numbers, in_place: target.is_some(), rule, compute, result })
+        });
         let (shape, device) = (spec.layout.shape.clone(), look.device);
-        Some(Candidate { op, shape, device, target, result, prepared, inputs })
+        Some(Candidate { op, shape, device, target, result, prepared, inputs, chosen })
     }
     /// Whether one machine may run both.
     pub fn goes_with(&self, other: &Candidate) -> bool {
@@ -277,7 +317,8 @@ impl Fused {
                 )?))
             }
         };
-        Some(Fused { steps, machine, operands, kept, written, numbers })
+        let chosen = candidates.iter().filter_map(|c| c.chosen.clone()).collect();
+        Some(Fused { steps, machine, operands, kept, written, numbers, chosen })
     }
 
     /// Runs as one. False, with nothing done, where its tensors do not look as they did or may not be written: then the
@@ -285,7 +326,8 @@ impl Fused {
     pub fn run(&self, now: &mut [Option<Tensor>], numbers: Numbers) -> bool {
         let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
         let writable = |t: &Tensor| history::check_inplace(t, false).and_then(|()| history::check_writable(t)).is_ok();
-        if !self.written.iter().all(|(n, _)| at(*n).is_some_and(writable)) {
+        let as_chosen = self.chosen.iter().all(|c| c.holds(numbers));
+        if !as_chosen || !self.written.iter().all(|(n, _)| at(*n).is_some_and(writable)) {
             return false;
         }
         let mut made: SmallVec<[Tensor; 4]> = SmallVec::new();

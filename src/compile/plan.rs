@@ -2,7 +2,6 @@
 //! their place once the passes have seen them.
 
 use super::look::Look;
-use super::number::{Number, Numbers};
 use super::passes::{self, Parts, Passes, Stage};
 use super::prepared::Prepared;
 pub use super::step::{Arg, Slot, Source, Step, Variant};
@@ -13,6 +12,7 @@ use crate::dispatch::{call_inplace, call_into, call_out};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::op::number::{Number, Numbers};
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Outputs, Value};
 use crate::rt::thread_state::own;

@@ -4,13 +4,13 @@
 //! when it was recorded, and holds for tensors that look as they did then. For others the step runs as a call.
 
 use super::look::Look;
-use super::number::Numbers;
 use super::step::{Arg, Step, missing};
 use crate::autograd::{diagnostics, mode};
 use crate::device::Device;
 use crate::dispatch::run_kernel_as;
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::op::number::Numbers;
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Call, Op, Value};
 use crate::tensor::{INFERENCE, Meta, Tensor};

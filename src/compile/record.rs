@@ -4,19 +4,20 @@
 //! unique, and what counts owners (a gradient that is taken over instead of copied) sees what it sees without a recorder.
 
 use super::look::Look;
-use super::number::{self, Number, Passed};
 use super::recorded::Recorded;
 use super::step::{Arg, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
+use crate::autograd::node::Work;
 use crate::autograd::{Node, history};
 use crate::dtype::{Category, DType, Scalar};
 use crate::error::Error;
 use crate::observe::Raw;
+use crate::op::number::{self, Number, Passed, Question};
 use crate::op::tracer::{Change, Form, Traced, Tracer};
 use crate::op::{Body, Kind, Op, Value};
 use crate::storage::WeakStorage;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, HAS_FN, LEAF_GRAD, Tensor, TensorImpl};
+use crate::tensor::{Edge, GradFn, HAS_FN, LEAF_GRAD, Tensor, TensorImpl};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -29,7 +30,14 @@ struct Frame {
     grad: bool,
     /// The arguments that are numbers of the recorded function.
     numbers: Vec<(usize, Number)>,
+    /// The call is recorded in the graph.
+    tracked: bool,
 }
+
+/// The numbers among the arguments of a call, by position.
+type Positions = Vec<(usize, Number)>;
+/// The node of a call with numbers.
+type Followed = (Weak<dyn GradFn>, Positions);
 
 /// What a call has done besides what it says.
 #[derive(Clone, Copy)]
@@ -90,6 +98,9 @@ pub struct Recorder {
     reads: Cell<usize>,
     /// Numbers of the function that have to stay what they were.
     fixed: RefCell<Vec<Number>>,
+    questions: RefCell<Vec<(Question, bool)>>,
+    /// The nodes of calls with such numbers, by address, which a weak handle keeps theirs.
+    nodes: RefCell<HashMap<usize, Followed>>,
 }
 
 impl Recorder {
@@ -122,6 +133,8 @@ impl Recorder {
             drew: Cell::new(false),
             reads: Cell::new(0),
             fixed: RefCell::default(),
+            questions: RefCell::default(),
+            nodes: RefCell::default(),
         }
     }
     pub fn problem(&self) -> Option<String> {
@@ -144,6 +157,24 @@ impl Recorder {
         }
         self.reads.set(first + t.numel());
         Some(first)
+    }
+    /// Remembers the nodes of a call with numbers: a formula may do something else for each of them.
+    fn follow(&self, call: &Traced, results: &[Tensor], numbers: &[(usize, Number)]) {
+        let node = |t: &Tensor| {
+            let edge = history::grad_fn(t).ok().flatten()?;
+            let node = edge.node()?.clone();
+            let same = matches!(&Node::of_ref(&node).work, Work::Op { op, .. } if std::ptr::eq(*op, call.op));
+            same.then_some(node)
+        };
+        let tracked = results.iter().filter(|t| t.requires_grad());
+        let found: Option<Vec<_>> = tracked.map(node).collect();
+        match found.filter(|_| call.form == Form::Functional) {
+            Some(found) => self.nodes.borrow_mut().extend(found.into_iter().map(|node| {
+                let at = Arc::as_ptr(&node).cast::<()>() as usize;
+                (at, (Arc::downgrade(&node), numbers.to_vec()))
+            })),
+            None => self.state.borrow_mut().fixed.extend(numbers.iter().map(|(_, n)| n.clone())),
+        }
     }
     /// What `f` does is not part of the recording.
     pub fn unseen<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -173,9 +204,10 @@ impl Recorder {
     /// Where results have a graph that can still run, it is the list of calls as they were made, which record it again;
     /// else that of the primitives, backward's among them.
     pub fn finish(self, outputs: &[Tensor]) -> Result<Recorded, String> {
-        let fixed = self.fixed.take();
+        let (fixed, questions) = (self.fixed.take(), self.questions.take());
         let mut recorded = self.chosen(outputs)?;
         recorded.fixed.extend(fixed);
+        recorded.questions = questions;
         if recorded.fixed.iter().any(|n| !n.is_given()) {
             Err("it reads the values of a tensor".into())
         } else {
@@ -209,6 +241,7 @@ impl Recorder {
             Ok(_) if state.outside_graph => Err("it uses a tensor from outside that has a graph".into()),
             Ok(graphs) => {
                 state.check_escapes(outputs)?;
+                state.fixed.extend(graphs.iter().flatten().flat_map(|edge| self.run_again(edge)));
                 Ok(state.into_recorded(results, graphs, Variant::Unrecorded))
             }
             Err(_) if self.backwards.get() == 0 => {
@@ -221,6 +254,30 @@ impl Recorder {
             }
             Err(problem) => Err(problem),
         }
+    }
+}
+
+impl Recorder {
+    /// Numbers in a graph that results of later calls refer to: it has those of the recorded call. They do not matter where a
+    /// second backward is an error before it reaches a leaf.
+    fn run_again(&self, edge: &Edge) -> Vec<Number> {
+        let nodes = self.nodes.borrow();
+        let (mut numbers, mut leaf, mut seen) = (Vec::new(), false, HashSet::new());
+        let mut open = vec![edge.clone()];
+        while let Some(edge) = open.pop() {
+            let Some(node) = edge.node().map(Node::of) else {
+                leaf = true;
+                continue;
+            };
+            let at = Arc::as_ptr(&node) as usize;
+            if node.is_released() || !seen.insert(at) {
+                continue;
+            }
+            leaf |= !matches!(node.work, Work::Op { .. });
+            numbers.extend(nodes.get(&at).iter().flat_map(|(_, list)| list.iter().map(|(_, n)| n.clone())));
+            open.extend(node.edges.iter().flatten().cloned());
+        }
+        if leaf { numbers } else { Vec::new() }
     }
 }
 
@@ -255,7 +312,7 @@ impl State {
     fn into_recorded(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant) -> Recorded {
         let sources = self.known.into_iter().map(|k| k.source).collect();
         let State { steps, looks, read_grads, fixed, .. } = self;
-        Recorded { sources, steps, looks, results, graphs, read_grads, variant, fixed }
+        Recorded { sources, steps, looks, results, graphs, read_grads, variant, fixed, questions: Vec::new() }
     }
     fn add(&mut self, t: &Tensor, source: Source) -> usize {
         let number = self.known.len();
@@ -432,11 +489,7 @@ impl Tracer for Recorder {
         let leaf = !nested && call.op.is_primitive();
         let outermost = self.stack.borrow().is_empty();
         let numbers = if outermost { numbers_of(call, &mut self.fixed.borrow_mut()) } else { Vec::new() };
-        // The formula of a gradient may do something else for each number.
         let tracked = grad_enabled() && call.args.iter().any(|v| v.any_tensor(Tensor::requires_grad));
-        if tracked {
-            self.state.borrow_mut().fixed.extend(numbers.iter().map(|(_, n)| n.clone()));
-        }
         if leaf && call.op.reads_host() {
             self.refuse(|| format!("what {} returns depends on values", call.op.name()));
         }
@@ -446,7 +499,7 @@ impl Tracer for Recorder {
         if self.stack.borrow().is_empty() && self.quietly(|| warns(call.op, call)) {
             self.refuse(|| format!("{} warns", call.op.name()));
         }
-        self.stack.borrow_mut().push(Frame { inner: nested || leaf, grad: grad_enabled(), numbers });
+        self.stack.borrow_mut().push(Frame { inner: nested || leaf, grad: grad_enabled(), numbers, tracked });
     }
     fn exit(&self, call: &Traced, result: Result<&[Tensor], &Error>) {
         let frame = self.stack.borrow_mut().pop();
@@ -457,6 +510,9 @@ impl Tracer for Recorder {
             return;
         }
         let Ok(results) = result else { return self.refuse(|| format!("{} failed", call.op.name())) };
+        if frame.tracked && !frame.numbers.is_empty() {
+            self.follow(call, results, &frame.numbers);
+        }
         let range = self.range.borrow().last().cloned().unwrap_or_default();
         let draws = self.drew.get();
         let grad = frame.grad && !inference_enabled();
@@ -468,6 +524,25 @@ impl Tracer for Recorder {
         if outermost {
             self.drew.set(false);
             self.note(&self.calls, call, made, false);
+        }
+    }
+    fn formula_begins(&self, node: usize, op: &'static Op, wanted: u64) {
+        let nodes = self.nodes.borrow();
+        let Some((_, numbers)) = nodes.get(&node) else { return };
+        let any = op.vjp.any_number(|i| i < 64 && wanted & (1 << i) != 0);
+        let (taken, read): (Positions, Positions) = numbers.iter().cloned().partition(|(i, _)| any & (1 << i) != 0);
+        self.state.borrow_mut().fixed.extend(read.into_iter().map(|(_, n)| n));
+        number::set_formula(taken);
+    }
+    fn formula_ends(&self) {
+        number::set_formula(Vec::new());
+        for (question, answer) in number::asked() {
+            match &question {
+                Question::Compare(_, n, _) | Question::Truth(n) if !n.is_given() => {
+                    self.fixed.borrow_mut().push(n.clone());
+                }
+                _ => self.questions.borrow_mut().push((question, answer)),
+            }
         }
     }
     fn backward_begins(&self) {

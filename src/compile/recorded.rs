@@ -1,10 +1,10 @@
 //! What a call computed, as it was recorded: what a plan is made of, and what a file of a plan holds.
 
 use super::look::Look;
-use super::number::Number;
 use super::passes::Passes;
 use super::plan::{Plan, listing};
 use super::step::{Source, Step, Variant};
+use crate::op::number::{Number, Question};
 use crate::tensor::Edge;
 
 pub struct Recorded {
@@ -21,6 +21,8 @@ pub struct Recorded {
     pub variant: Variant,
     /// Numbers among the arguments of the function that have to stay what they were, for the steps to be these.
     pub fixed: Vec<Number>,
+    /// What was asked of them, with the answers.
+    pub questions: Vec<(Question, bool)>,
 }
 
 impl Recorded {

@@ -1,9 +1,9 @@
 //! The steps of a plan: calls of primitives on tensors by number, as they were recorded.
 
-use super::number::{Number, Numbers};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::op::number::{Number, Numbers};
 use crate::op::tracer::{Form, show};
 use crate::op::{Op, Value};
 use crate::tensor::Tensor;

@@ -168,6 +168,9 @@ pub fn _compile_plan<'py>(
         Ok(tree) => tree,
         Err(problem) => return text(problem),
     };
+    if lent.is_lost() {
+        return text("it reads the values of a tensor".into());
+    }
     let mut recorded = match recorder.finish(&outputs) {
         Ok(recorded) => recorded,
         Err(problem) => return text(problem),
@@ -177,10 +180,16 @@ pub fn _compile_plan<'py>(
     if fixed.iter().any(|n| !n.is_given()) {
         return text("it reads the values of a tensor".into());
     }
+    let mut questions = lent.learned.questions;
+    for asked in recorded.questions.drain(..) {
+        if !questions.contains(&asked) {
+            questions.push(asked);
+        }
+    }
     let plan = recorded.into_plan(passes);
     let mut computed = plan.numbers();
     tree.numbers(&mut |n| computed.push(n.clone()));
-    let given = Given { keys: &keys, fixed: &fixed, questions: lent.learned.questions, computed };
+    let given = Given { keys: &keys, fixed: &fixed, questions, computed };
     let (arguments, inputs) = Arguments::of(args, kwargs, given)?;
     let entries = entries(&plan, &groups)?;
     let reach = match Reach::of(if entries.is_some() { without } else { reach })? {

@@ -29,6 +29,8 @@ struct Lent {
     number: Number,
     /// The recording that it belongs to.
     of: usize,
+    /// A plain number, which is known by its address alone and has to be found in the result.
+    moved: bool,
 }
 
 /// All that are lent, by address; other threads may come upon them too.
@@ -104,13 +106,23 @@ thread_local! {
 pub struct Returned {
     /// They are plain again, and alive, so that their addresses say which they were.
     numbers: Vec<(Py<PyAny>, Number)>,
+    /// The addresses of those that were plain all along and have not been found in the result.
+    moved: RefCell<Vec<usize>>,
     pub learned: Learned,
 }
 
 impl Returned {
     /// The number that an object was while it was lent.
     pub fn number(&self, o: &Bound<PyAny>) -> Option<&Number> {
-        self.numbers.iter().find(|(lent, _)| lent.is(o)).map(|(_, n)| n)
+        let found = self.numbers.iter().find(|(lent, _)| lent.is(o)).map(|(_, n)| n);
+        if found.is_some() {
+            self.moved.borrow_mut().retain(|at| *at != o.as_ptr() as usize);
+        }
+        found
+    }
+    /// Whether a number was given to something else than the result: `math.sin(t)` takes the float that `t` becomes.
+    pub fn is_lost(&self) -> bool {
+        !self.moved.borrow().is_empty()
     }
 }
 
@@ -130,12 +142,13 @@ impl Lender {
             mine.iter().filter_map(|at| all.lent.remove(at)).collect()
         });
         let learned = all(|all| all.learned.remove(&self.id)).unwrap_or_default();
+        let moved = lent.iter().filter(|l| l.moved).map(|l| l.object.as_ptr() as usize).collect();
         let plain = |l: Lent| {
             // SAFETY: the object was made with the layout of its own type, and the lock is held.
             unsafe { give_back(l.object.as_ptr()) };
             (l.object, l.number)
         };
-        Returned { numbers: lent.into_iter().map(plain).collect(), learned }
+        Returned { numbers: lent.into_iter().map(plain).collect(), moved: RefCell::new(moved), learned }
     }
 }
 
@@ -163,26 +176,34 @@ pub fn lend<'py>(value: &Bound<'py, PyAny>, number: Number) -> PyResult<Bound<'p
     let of = HERE.with_borrow(|here| here.as_ref().map(|(id, _)| *id));
     let Some(of) = of else { return Ok(value.clone()) };
     let types = types(py)?;
-    // SAFETY: the objects are new, so that nobody else has looked at their types.
-    let object = unsafe {
-        match value.cast_exact::<PyFloat>() {
-            Ok(f) => {
-                let o = Bound::from_owned_ptr_or_err(py, ffi::PyFloat_FromDouble(f.value()))?;
-                set_type(o.as_ptr(), types.float as *mut ffi::PyTypeObject);
-                o
-            }
-            Err(_) => {
-                let made = ffi::PyObject_CallOneArg(types.fresh_int as *mut PyObject, value.as_ptr());
-                let o = Bound::from_owned_ptr_or_err(py, made)?;
-                set_type(o.as_ptr(), types.int as *mut ffi::PyTypeObject);
-                ffi::Py_DECREF(types.fresh_int as *mut PyObject);
-                o
-            }
-        }
+    let (object, class) = match value.cast_exact::<PyFloat>() {
+        Ok(f) => (fresh_float(py, f.value())?, types.float),
+        Err(_) => (fresh_int(value)?, types.int),
     };
-    let lent = Lent { object: object.clone().unbind(), plain: value.clone().unbind(), number, of };
+    // SAFETY: the object is new, so that nobody else has looked at its type.
+    unsafe { set_type(object.as_ptr(), class as *mut ffi::PyTypeObject) };
+    let lent = Lent { object: object.clone().unbind(), plain: value.clone().unbind(), number, of, moved: false };
     all(|all| all.lent.insert(object.as_ptr() as usize, lent));
     Ok(object)
+}
+
+/// A float that no one else holds.
+fn fresh_float(py: Python<'_>, value: f64) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyFloat_FromDouble(value)) }
+}
+
+/// An int that no one else holds: not one of those that the interpreter keeps.
+fn fresh_int<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let class = types(value.py())?.fresh_int as *mut PyObject;
+    // SAFETY: the class is a subclass of int without anything of its own; the new object, which nobody else has looked at,
+    // lets go of it.
+    unsafe {
+        let o = Bound::from_owned_ptr_or_err(value.py(), ffi::PyObject_CallOneArg(class, value.as_ptr()))?;
+        (*o.as_ptr()).ob_type = &raw mut ffi::PyLong_Type;
+        ffi::Py_DECREF(class);
+        Ok(o)
+    }
 }
 
 /// # Safety
@@ -202,6 +223,9 @@ unsafe fn give_back(o: *mut PyObject) {
     // the memory of its own type.
     unsafe {
         let class = ffi::Py_TYPE(o);
+        if !is_lent(Python::assume_attached(), o) {
+            return;
+        }
         let int = TYPES.get(Python::assume_attached()).is_some_and(|t| class as usize == t.int);
         (*o).ob_type = if int { &raw mut ffi::PyLong_Type } else { &raw mut ffi::PyFloat_Type };
         ffi::Py_DECREF(class.cast());
@@ -367,8 +391,29 @@ unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
                 return Ok(lend(&result, number)?.into_ptr());
             }
         }
+        if let (4 | 5, Some((n, x))) = (I, operand(&a))
+            && let Some(moved) = moved(&x, &n, I == 5)?
+        {
+            return Ok(moved.into_ptr());
+        }
         Ok(of(&plain(&a))?.into_ptr())
     })
+}
+
+/// `float(x)` or `int(x)` of a value that was read, as a plain number that is known again by its address; `None` unless all
+/// that the function does with it is to return it.
+fn moved<'py>(x: &Bound<'py, PyAny>, n: &Number, float: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, whole) = (x.py(), x.is_exact_instance_of::<PyInt>());
+    let Some(of) = HERE.with_borrow(|here| here.as_ref().map(|(id, _)| *id)) else { return Ok(None) };
+    let moves = || py.import("rustgrad.compiler._tail")?.call_method0("moves_on")?.is_truthy();
+    if n.is_given() || !float && !whole || !moves()? {
+        return Ok(None);
+    }
+    let number = if float && whole { Number::Float(Box::new(n.clone())) } else { n.clone() };
+    let object = if float { fresh_float(py, x.extract()?)? } else { fresh_int(x)? };
+    let lent = Lent { object: object.clone().unbind(), plain: object.clone().unbind(), number, of, moved: true };
+    all(|all| all.lent.insert(object.as_ptr() as usize, lent));
+    Ok(Some(object))
 }
 
 /// Notes a question and its answer; false where it cannot be asked before a run.
@@ -430,7 +475,7 @@ unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, how: c_int) -> 
 unsafe extern "C" fn hash(o: *mut PyObject) -> ffi::Py_hash_t {
     super::error::guard(-1, |py| {
         // SAFETY: the operand of a slot.
-        Ok(plain(&unsafe { Bound::from_borrowed_ptr(py, o) }).hash()?)
+        plain(&unsafe { Bound::from_borrowed_ptr(py, o) }).hash()
     })
 }
 
@@ -456,7 +501,7 @@ unsafe extern "C" fn attribute(o: *mut PyObject, name: *mut PyObject) -> *mut Py
     })
 }
 
-const SPECIAL: [&str; 4] = ["__trunc__", "__floor__", "__ceil__", "__complex__"];
+const SPECIAL: [&str; 3] = ["__trunc__", "__floor__", "__ceil__"];
 
 unsafe extern "C" fn special<const I: usize>(o: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
@@ -486,7 +531,6 @@ fn methods() -> Vec<ffi::PyMethodDef> {
         method(c"__trunc__", special::<0>),
         method(c"__floor__", special::<1>),
         method(c"__ceil__", special::<2>),
-        method(c"__complex__", special::<3>),
         with(c"__round__", with_arguments::<true>),
         with(c"__format__", with_arguments::<false>),
     ]

@@ -15,6 +15,7 @@ import weakref
 
 from .. import _C
 from .._base import Tensor
+from . import _tail  # noqa: F401  # asked while a call is watched, which sees an import
 from ._audit import HOME, Audit, Unsafe
 
 TYPE_CHECKING = False

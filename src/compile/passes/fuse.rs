@@ -92,13 +92,15 @@ fn meets(memories: &Memories, a: usize, b: usize) -> bool {
 
 impl Item {
     fn absorb(&mut self, item: Item) {
-        let Effects { takes, makes, reads, writes, visible, fallible } = item.effects;
+        let Effects { takes, makes, reads, writes, visible, fallible, gives_numbers, takes_numbers } = item.effects;
         self.effects.takes.extend(takes);
         self.effects.makes.extend(makes);
         self.effects.reads.extend(reads);
         self.effects.writes.extend(writes);
         self.effects.visible |= visible;
         self.effects.fallible |= fallible;
+        self.effects.gives_numbers |= gives_numbers;
+        self.effects.takes_numbers |= takes_numbers;
         self.members.extend(item.members);
     }
 }

@@ -82,6 +82,7 @@ pub fn decode(graph: &str, memories: HashMap<String, Tensor>, target: Option<Dev
         read_grads,
         variant: Variant::Unrecorded,
         fixed: Vec::new(),
+        questions: Vec::new(),
     };
     Ok(Decoded { recorded, inputs, tensors, dtype, device })
 }

@@ -210,6 +210,29 @@ pub struct Passed {
 
 thread_local! {
     static PASSED: RefCell<Vec<Passed>> = const { RefCell::new(Vec::new()) };
+    /// The numbers among the arguments of the call whose gradient is computed.
+    static FORMULA: RefCell<Vec<(usize, Number)>> = const { RefCell::new(Vec::new()) };
+    static ASKED: RefCell<Vec<(Question, bool)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Says which arguments of the call whose gradient is computed are numbers of the recorded function; none after it.
+pub fn set_formula(numbers: Vec<(usize, Number)>) {
+    FORMULA.set(numbers);
+}
+
+/// The number that argument `i` of that call is.
+pub fn of_formula(i: usize) -> Option<Number> {
+    FORMULA.with_borrow(|list| list.iter().find(|(at, _)| *at == i).map(|(_, n)| n.clone()))
+}
+
+/// Notes that a formula depends on the answer to a question.
+pub fn ask(question: Question, answer: bool) {
+    ASKED.with_borrow_mut(|list| list.push((question, answer)));
+}
+
+/// Takes what formulas have asked.
+pub fn asked() -> Vec<(Question, bool)> {
+    ASKED.take()
 }
 
 /// Notes that an argument of the call that is being put together is a number of the recorded function.
