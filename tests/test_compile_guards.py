@@ -130,7 +130,11 @@ def _modes(torch):
 
 
 def _values(torch):
-    return (lambda x, k: x * k), (lambda i: (torch.ones(2), 2 if i < 5 else 3)), list
+    return (lambda x, k: x * (2 if k else 3)), (lambda i: (torch.ones(2), i < 5)), list
+
+
+def _numbers(torch):
+    return (lambda x, k: x * 2 if k > 1 else x * 3), (lambda i: (torch.ones(2), 1.5 if i < 5 else 0.5)), list
 
 
 def _tensors(torch):
@@ -235,7 +239,7 @@ def _slots(torch):
 
 
 HAZARDS = {
-    "modes": _modes, "values": _values, "tensors": _tensors, "aliases": _aliases, "outside": _outside, "gradients": _gradients,
+    "modes": _modes, "values": _values, "numbers": _numbers, "tensors": _tensors, "aliases": _aliases, "outside": _outside, "gradients": _gradients,
     "dicts": _dicts, "lists": _lists, "attributes": _attributes, "classes": _classes, "slots": _slots,
 }  # fmt: skip
 

@@ -11,16 +11,18 @@ use crate::cpu::program::{Applied, Machine, Memory};
 use crate::cpu::view::View;
 use crate::device::Device;
 use crate::dispatch::{Prepared, prepare};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::{DType, Element, Scalar};
 use crate::error::Result;
 use crate::gpu::{self, Program, ProgramRule};
 use crate::kinds::RuleInput;
 use crate::layout::{Dims, Layout};
+use crate::op::number::{Number, Numbers};
 use crate::op::tracer::Form;
-use crate::op::{Op, Value};
+use crate::op::{Body, Op, Promote, Rule, Spec, Value};
 use crate::tensor::{INFERENCE, Tensor};
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A result that is stored in new memory.
 struct Kept {
@@ -37,6 +39,18 @@ struct Kept {
 enum Operand {
     Tensor(usize),
     Kept(usize),
+    /// A number that differs from run to run, read as the one element of a tensor.
+    Number(usize),
+}
+
+impl Operand {
+    fn tensor<'a>(self, now: &'a [Option<Tensor>], made: &'a [Tensor]) -> Option<&'a Tensor> {
+        match self {
+            Operand::Tensor(n) => now.get(n)?.as_ref(),
+            Operand::Kept(i) => made.get(i),
+            Operand::Number(_) => None,
+        }
+    }
 }
 
 pub struct Fused {
@@ -47,11 +61,17 @@ pub struct Fused {
     kept: Vec<Kept>,
     /// Tensors that are written in place, each once for every op that does.
     written: Vec<(usize, &'static Op)>,
+    /// With the dtypes in which they are read.
+    numbers: Vec<(Number, DType)>,
+    /// Steps whose rule depends on such numbers.
+    chosen: Vec<Arc<Chosen>>,
 }
 
 /// The operands of a machine while it is put together.
 struct Operands<'a> {
     looks: &'a [Look],
+    numbers: Vec<(Number, DType)>,
+    point: &'a Layout,
     list: Vec<Operand>,
     memory: Vec<(DType, &'a Layout)>,
     of: HashMap<usize, usize>,
@@ -72,6 +92,18 @@ impl Operands<'_> {
         self.of.insert(n, new);
         new
     }
+    fn number(&mut self, n: &Number, dtype: DType) -> usize {
+        let known = self
+            .list
+            .iter()
+            .position(|o| matches!(o, Operand::Number(i) if self.numbers[*i].0 == *n && self.numbers[*i].1 == dtype));
+        known.unwrap_or_else(|| {
+            self.numbers.push((n.clone(), dtype));
+            self.list.push(Operand::Number(self.numbers.len() - 1));
+            self.memory.push((dtype, self.point));
+            self.list.len() - 1
+        })
+    }
 }
 
 /// What runs the steps.
@@ -90,12 +122,64 @@ pub struct Candidate {
     pub result: usize,
     prepared: Prepared,
     inputs: SmallVec<[Input; 4]>,
+    chosen: Option<Arc<Chosen>>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Input {
     Number(Scalar),
     Tensor(usize),
+    /// A number that differs from run to run.
+    Passed(Number),
+}
+
+/// A call with numbers that differ from run to run: the rule may be chosen by them.
+struct Chosen {
+    op: &'static Op,
+    /// With tensors that have no memory.
+    args: Vec<Value<'static>>,
+    numbers: Vec<(usize, Number)>,
+    in_place: bool,
+    rule: &'static Rule,
+    compute: DType,
+    result: Spec,
+}
+
+impl Chosen {
+    /// Whether a call with the numbers of a run is computed as the recorded one was.
+    fn holds(&self, numbers: Numbers) -> bool {
+        let mut args = self.args.clone();
+        for (at, n) in &self.numbers {
+            let Some(now) = n.now(numbers) else { return false };
+            args[*at] = Value::Scalar(now);
+        }
+        let target = args.first().and_then(Value::as_tensor).filter(|_| self.in_place);
+        prepare(self.op, &args, target)
+            .is_some_and(|p| std::ptr::eq(p.rule, self.rule) && p.compute == self.compute && p.result == self.result)
+    }
+}
+
+/// Whether the rule that was chosen for some numbers is that of all: all of the op's read them as operands.
+fn reads_all(op: &Op, mut numbers: impl Iterator<Item = usize>) -> bool {
+    let Body::Elementwise(e) = &op.body else { return false };
+    let by_kind = !matches!(op.promote, Promote::By(_) | Promote::Checked(..));
+    by_kind && numbers.all(|at| e.rules().iter().all(|r| r.operands.contains(&at)))
+}
+
+/// Whether the loops read a number as it is read of memory: they compute in the dtype in which it is given to them.
+fn reads_plainly(prepared: &Prepared, device: Device) -> bool {
+    let own = prepared.rule.loops.flat(prepared.compute).map(|flat| flat.class.dtype());
+    let plain = matches!(prepared.compute, DType::F32 | DType::F64) && own == Some(prepared.compute);
+    plain && device == Device::Cpu
+}
+
+/// A number as a tensor without dimensions; its first bytes are an element of the dtype, which has at most eight.
+fn number_view(element: &mut u64, dtype: DType) -> View<'_> {
+    let ptr = std::ptr::from_mut(element).cast::<u8>();
+    // A float is in the low half.
+    let ptr = if cfg!(target_endian = "big") { ptr.wrapping_add(8 - dtype.size()) } else { ptr };
+    // SAFETY: one aligned, initialised element, which is borrowed for as long as the view.
+    unsafe { View::new(ptr, dtype, &[], &[]) }
 }
 
 /// A tensor without memory that looks like one of a plan.
@@ -121,6 +205,7 @@ impl Candidate {
             values.push(match arg {
                 Arg::Value(v) => v.reborrow(),
                 Arg::Tensor(n) => Value::Owned(hollow(&looks[*n])?),
+                Arg::Number(_, recorded) => Value::Scalar(*recorded),
                 Arg::Tensors(_) => return None,
             });
         }
@@ -138,11 +223,22 @@ impl Candidate {
             inputs.push(match &args[i] {
                 Arg::Value(Value::Scalar(s)) => Input::Number(*s),
                 Arg::Tensor(n) if looks[*n].device == look.device => Input::Tensor(*n),
+                Arg::Number(n, _) => Input::Passed(n.clone()),
                 _ => return None,
             });
         }
+        let passed = |(i, a): (usize, &Arg)| if let Arg::Number(n, _) = a { Some((i, n.clone())) } else { None };
+        let numbers: Vec<(usize, Number)> = args.iter().enumerate().filter_map(passed).collect();
+        if !numbers.is_empty() && !reads_plainly(&prepared, look.device) {
+            return None;
+        }
+        let chosen = (!reads_all(op, numbers.iter().map(|n| n.0))).then(|| {
+            let (rule, compute, result) = (prepared.rule, prepared.compute, prepared.result.clone());
+            let args = values.iter().map(|v| v.clone().into_owned()).collect();
+            Arc::new(Chosen { op, args, numbers, in_place: target.is_some(), rule, compute, result })
+        });
         let (shape, device) = (spec.layout.shape.clone(), look.device);
-        Some(Candidate { op, shape, device, target, result, prepared, inputs })
+        Some(Candidate { op, shape, device, target, result, prepared, inputs, chosen })
     }
     /// Whether one machine may run both.
     pub fn goes_with(&self, other: &Candidate) -> bool {
@@ -154,10 +250,6 @@ impl Candidate {
     pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
         self.inputs.iter().filter_map(|i| if let Input::Tensor(n) = i { Some(*n) } else { None })
     }
-}
-
-fn cpu_views<'a>(tensors: impl Iterator<Item = Option<&'a Tensor>>) -> Option<SmallVec<[View<'a>; 8]>> {
-    tensors.map(|t| t?.cpu_view().ok()).collect()
 }
 
 impl Fused {
@@ -178,16 +270,25 @@ impl Fused {
         read_later: impl Fn(usize) -> bool,
         mut spent: Option<usize>,
     ) -> Option<Fused> {
-        let mut operands = Operands { looks, list: Vec::new(), memory: Vec::new(), of: HashMap::new() };
+        let point = Layout::contiguous(&[]);
+        let mut operands = Operands {
+            looks,
+            numbers: Vec::new(),
+            point: &point,
+            list: Vec::new(),
+            memory: Vec::new(),
+            of: HashMap::new(),
+        };
         let mut rules = Vec::new();
         // What each tensor is now, where a rule has computed it.
         let mut now: HashMap<usize, usize> = HashMap::new();
         let (mut kept, mut written): (Vec<Kept>, Vec<(usize, &'static Op)>) = (Vec::new(), Vec::new());
         for (rule, c) in candidates.iter().enumerate() {
-            let read = |input: &Input| match *input {
-                Input::Number(s) => RuleInput::Number(s),
+            let read = |input: &Input| match input {
+                Input::Number(s) => RuleInput::Number(*s),
+                Input::Passed(n) => RuleInput::Operand(operands.number(n, c.prepared.compute)),
                 Input::Tensor(n) => {
-                    now.get(&n).map_or_else(|| RuleInput::Operand(operands.tensor(n)), |&r| RuleInput::Rule(r))
+                    now.get(n).map_or_else(|| RuleInput::Operand(operands.tensor(*n)), |&r| RuleInput::Rule(r))
                 }
             };
             let inputs: SmallVec<[RuleInput; 4]> = c.inputs.iter().map(read).collect();
@@ -226,7 +327,7 @@ impl Fused {
                 stores.push((*now.get(n)?, operands.tensor(*n)));
             }
         }
-        let Operands { list: operands, memory, .. } = operands;
+        let Operands { list: operands, memory, numbers, .. } = operands;
         let first = candidates.first()?;
         let machine = match first.device {
             Device::Cpu => {
@@ -257,18 +358,19 @@ impl Fused {
                 )?))
             }
         };
-        Some(Fused { steps, machine, operands, kept, written })
+        let chosen = candidates.iter().filter_map(|c| c.chosen.clone()).collect();
+        Some(Fused { steps, machine, operands, kept, written, numbers, chosen })
     }
 
     /// Runs as one. False, with nothing done, where its tensors do not look as they did or may not be written: then the
     /// steps are to be run, which say what is wrong.
-    pub fn run(&self, now: &mut [Option<Tensor>]) -> bool {
-        let Some(made) = self.make(now) else { return false };
-        let tensors = || self.tensors(now, &made);
+    pub fn run(&self, now: &mut [Option<Tensor>], numbers: Numbers) -> bool {
+        let Some((made, mut elements)) = self.make(now, numbers) else { return false };
         let ran = match &self.machine {
-            Runner::Cpu(machine) => cpu_views(tensors()).is_some_and(|views| machine.run(&views)),
+            Runner::Cpu(machine) => self.cpu_views(now, &made, &mut elements).is_some_and(|views| machine.run(&views)),
             Runner::Gpu(program) => {
-                let views: Option<SmallVec<[gpu::View; 8]>> = tensors().map(|t| t?.gpu_view().ok()).collect();
+                let tensor = |operand: &Operand| operand.tensor(now, &made)?.gpu_view().ok();
+                let views: Option<SmallVec<[gpu::View; 8]>> = self.operands.iter().map(tensor).collect();
                 views.is_some_and(|views| program.run(&views).unwrap_or(false))
             }
         };
@@ -281,40 +383,56 @@ impl Fused {
     pub fn run_after(
         &self,
         now: &mut [Option<Tensor>],
+        numbers: Numbers,
         kernel: impl FnOnce(&[Option<Tensor>], Epilogue) -> Result<()>,
     ) -> Result<bool> {
-        let Some(made) = self.make(now) else { return Ok(false) };
+        let Some((made, mut elements)) = self.make(now, numbers) else { return Ok(false) };
         {
             let Runner::Cpu(machine) = &self.machine else { return Ok(false) };
-            let Some(views) = cpu_views(self.tensors(now, &made)) else { return Ok(false) };
+            let Some(views) = self.cpu_views(now, &made, &mut elements) else { return Ok(false) };
             let Some(epilogue) = Epilogue::new(machine, &views) else { return Ok(false) };
             kernel(now, epilogue)?;
         }
         self.finish(now, made);
         Ok(true)
     }
-    /// Memory for its results, if what it writes to may be written.
-    fn make(&self, now: &[Option<Tensor>]) -> Option<SmallVec<[Tensor; 4]>> {
+    /// Memory for its results, and its numbers as elements. None where it may not write, or where a rule depends on a number and is
+    /// not the one that was chosen.
+    fn make(&self, now: &[Option<Tensor>], numbers: Numbers) -> Option<(SmallVec<[Tensor; 4]>, SmallVec<[u64; 4]>)> {
         let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
         let writable = |t: &Tensor| history::check_inplace(t, false).and_then(|()| history::check_writable(t)).is_ok();
-        if !self.written.iter().all(|(n, _)| at(*n).is_some_and(writable)) {
+        let as_chosen = self.chosen.iter().all(|c| c.holds(numbers));
+        if !as_chosen || !self.written.iter().all(|(n, _)| at(*n).is_some_and(writable)) {
             return None;
         }
+        let element = |(number, dtype): &(Number, DType)| {
+            let s = number.now(numbers)?;
+            Some(if *dtype == DType::F32 {
+                f32::from_scalar(s).to_bits().into()
+            } else {
+                f64::from_scalar(s).to_bits()
+            })
+        };
+        let elements = self.numbers.iter().map(element).collect::<Option<_>>()?;
         let one = |k: &Kept| match k.onto {
             Some(n) => Some(Tensor::from_meta(at(n)?.meta().clone())),
             None => Tensor::of_layout(k.look.layout.clone(), k.look.dtype, k.look.device).ok(),
         };
-        self.kept.iter().map(one).collect()
+        Some((self.kept.iter().map(one).collect::<Option<_>>()?, elements))
     }
-    fn tensors<'a>(
-        &'a self,
+    fn cpu_views<'a>(
+        &self,
         now: &'a [Option<Tensor>],
         made: &'a [Tensor],
-    ) -> impl Iterator<Item = Option<&'a Tensor>> + 'a {
-        self.operands.iter().map(move |operand| match *operand {
-            Operand::Tensor(n) => now.get(n).and_then(|t| t.as_ref()),
-            Operand::Kept(i) => made.get(i),
-        })
+        elements: &'a mut [u64],
+    ) -> Option<SmallVec<[View<'a>; 8]>> {
+        let numbers: SmallVec<[View; 4]> =
+            elements.iter_mut().zip(&self.numbers).map(|(e, (_, dtype))| number_view(e, *dtype)).collect();
+        let view = |operand: &Operand| match *operand {
+            Operand::Number(i) => numbers.get(i).copied(),
+            _ => operand.tensor(now, made)?.cpu_view().ok(),
+        };
+        self.operands.iter().map(view).collect()
     }
     /// What others see of the writes, and the results.
     fn finish(&self, now: &mut [Option<Tensor>], made: SmallVec<[Tensor; 4]>) {

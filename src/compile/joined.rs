@@ -6,6 +6,7 @@ use super::step::{Arg, Step};
 use crate::autograd::mode;
 use crate::dispatch::run_kernel_then;
 use crate::error::Result;
+use crate::op::number::Numbers;
 use crate::op::{Args, Call, Op};
 use crate::tensor::{INFERENCE, Tensor};
 
@@ -37,6 +38,7 @@ impl Joined {
     pub fn run(
         &self,
         now: &mut [Option<Tensor>],
+        numbers: Numbers,
         mut step: impl FnMut(&Step, &mut [Option<Tensor>]) -> Result<()>,
     ) -> Result<bool> {
         let fits = |(n, look): &(usize, Look)| now.get(*n).and_then(|t| t.as_ref()).is_some_and(|t| look.is(t));
@@ -49,10 +51,10 @@ impl Joined {
         for (_, view) in &self.steps[1..=self.views] {
             step(view, now)?;
         }
-        self.fused.run_after(now, |now, epilogue| {
+        self.fused.run_after(now, numbers, |now, epilogue| {
             let mut values = Args::new();
             for arg in &self.args {
-                values.push(arg.value(now)?);
+                values.push(arg.value(now, numbers)?);
             }
             let out = now[self.result].as_ref().ok_or_else(super::step::missing)?;
             run_kernel_then(&Call { op: self.op, args: &values }, std::slice::from_ref(out), epilogue)

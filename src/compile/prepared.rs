@@ -11,6 +11,7 @@ use crate::dispatch::run_kernel_as;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::op::number::Numbers;
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Call, Op, Value};
 use crate::tensor::{INFERENCE, Meta, Tensor};
@@ -123,7 +124,7 @@ impl Prepared {
     }
 
     /// Runs the steps; false, with nothing done, where they are to be run as calls.
-    pub fn run(&self, now: &mut [Option<Tensor>]) -> Result<bool> {
+    pub fn run(&self, now: &mut [Option<Tensor>], numbers: Numbers) -> Result<bool> {
         let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
         if !self.takes.iter().all(|(n, look)| at(*n).is_some_and(|t| look.is(t))) {
             return Ok(false);
@@ -145,7 +146,7 @@ impl Prepared {
                 }
                 let mut values = Args::new();
                 for arg in args {
-                    values.push(arg.value(now)?);
+                    values.push(arg.value(now, numbers)?);
                 }
                 run_kernel_as(&Call { op, args: &values }, &made)?;
                 drop(values);

@@ -10,6 +10,7 @@ mod dims;
 pub mod generator;
 pub mod gradient;
 pub mod kind;
+pub mod number;
 mod scan;
 pub mod signature;
 pub mod term;
