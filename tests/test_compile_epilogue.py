@@ -58,7 +58,7 @@ PROGRAMS = {
         0,
     ),
     "the state": (lambda torch, x, w, b, s: (s[:6].add_(x[0] @ w), s.sum(), x[0, :1] @ w), 0),
-    "cast": (lambda torch, x, w, b, s: (x[0] @ w).double() * 2 + s[:6], 0),
+    "cast": (lambda torch, x, w, b, s: (x[0] @ w).double() * 2 + s[:6], 1),
     "narrow": (lambda torch, x, w, b, s: (x[0] @ w) > b, 1),
     "large angles": (lambda torch, x, w, b, s: (x[0] @ w * 1e6).sin() + (x[0] @ w * 1e7).cos() * b, None),
     "no terms": (lambda torch, x, w, b, s: (x[0, :, :0] @ w[:0]) + b, 1),
