@@ -58,7 +58,7 @@ PROGRAMS = {
         0,
     ),
     "the state": (lambda torch, x, w, b, s: (s[:6].add_(x[0] @ w), s.sum(), x[0, :1] @ w), 0),
-    "cast": (lambda torch, x, w, b, s: (x[0] @ w).double() * 2 + s[:6], 0),
+    "cast": (lambda torch, x, w, b, s: (x[0] @ w).double() * 2 + s[:6], 1),
     "narrow": (lambda torch, x, w, b, s: (x[0] @ w) > b, 1),
     "large angles": (lambda torch, x, w, b, s: (x[0] @ w * 1e6).sin() + (x[0] @ w * 1e7).cos() * b, None),
     "no terms": (lambda torch, x, w, b, s: (x[0, :, :0] @ w[:0]) + b, 1),
@@ -114,7 +114,9 @@ CONVOLUTIONS = {
     "groups": ((5, 6, 8, 8), (8, 3, 3, 3), {"groups": 2, "stride": 2}),
     "one dimension": ((4, 3, 50), (5, 3, 4), {"dilation": 2}),
     "three dimensions": ((2, 3, 5, 6, 7), (5, 3, 2, 2, 2), {}),
-    "large images": ((2, 4, 70, 80), (16, 4, 3, 3), {"padding": 1}),
+    "large images": ((5, 4, 70, 80), (24, 4, 3, 3), {"padding": 1}),
+    "many large images": ((70, 4, 30, 30), (8, 2, 3, 3), {"groups": 2}),
+    "many with few channels": ((90, 3, 40, 40), (3, 3, 3, 3), {"padding": 1}),
     "no images": ((0, 3, 9, 9), (8, 3, 3, 3), {}),
 }
 

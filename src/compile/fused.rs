@@ -7,6 +7,7 @@ use super::look::Look;
 use super::step::{Arg, Step};
 use crate::autograd::{diagnostics, history, mode};
 use crate::cpu::epilogue::Epilogue;
+use crate::cpu::loops::Loops;
 use crate::cpu::program::{Applied, Machine, Memory};
 use crate::cpu::view::View;
 use crate::device::Device;
@@ -18,7 +19,7 @@ use crate::kinds::RuleInput;
 use crate::layout::{Dims, Layout};
 use crate::op::number::{Number, Numbers};
 use crate::op::tracer::Form;
-use crate::op::{Body, Op, Promote, Rule, Spec, Value};
+use crate::op::{Body, Kernel, Op, Promote, Rule, Spec, Value};
 use crate::tensor::{INFERENCE, Tensor};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -123,7 +124,12 @@ pub struct Candidate {
     prepared: Prepared,
     inputs: SmallVec<[Input; 4]>,
     chosen: Option<Arc<Chosen>>,
+    /// It only casts.
+    pub casts: bool,
 }
+
+/// What stands for the rule of a cast.
+static CAST: Rule = Rule { operands: &[0], loops: Loops::NONE, wgsl: "" };
 
 #[derive(Clone)]
 pub enum Input {
@@ -200,6 +206,9 @@ impl Candidate {
             (Form::InPlace, _) => return None,
             _ => None,
         };
+        if let Body::Kernel(Kernel { copies: true, .. }) = &op.body {
+            return Candidate::cast(op, args, result, looks);
+        }
         let mut values = crate::op::Args::new();
         for arg in args {
             values.push(match arg {
@@ -238,7 +247,30 @@ impl Candidate {
             Arc::new(Chosen { op, args, numbers, in_place: target.is_some(), rule, compute, result })
         });
         let (shape, device) = (spec.layout.shape.clone(), look.device);
-        Some(Candidate { op, shape, device, target, result, prepared, inputs, chosen })
+        Some(Candidate { op, shape, device, target, result, prepared, inputs, chosen, casts: false })
+    }
+    /// A copy in another dtype, on the CPU.
+    fn cast(op: &'static Op, args: &[Arg], result: usize, looks: &[Look]) -> Option<Candidate> {
+        let &Arg::Tensor(n) = args.first()? else { return None };
+        let (from, to) = (&looks[n], &looks[result]);
+        let on_cpu = (from.device, to.device) == (Device::Cpu, Device::Cpu);
+        if !on_cpu || from.dtype == to.dtype || from.layout.shape != to.layout.shape || to.layout.offset != 0 {
+            return None;
+        }
+        let result_of = Spec { layout: to.layout.clone(), dtype: to.dtype, device: to.device };
+        let prepared = Prepared { rule: &CAST, compute: from.dtype, result: result_of };
+        let (shape, inputs) = (to.layout.shape.clone(), SmallVec::from_elem(Input::Tensor(n), 1));
+        Some(Candidate {
+            op,
+            shape,
+            device: Device::Cpu,
+            target: None,
+            result,
+            prepared,
+            inputs,
+            chosen: None,
+            casts: true,
+        })
     }
     /// Whether one machine may run both.
     pub fn goes_with(&self, other: &Candidate) -> bool {
@@ -333,7 +365,8 @@ impl Fused {
             Device::Cpu => {
                 let applied = |(c, inputs): (&Candidate, _)| {
                     let Prepared { rule, compute, result } = &c.prepared;
-                    Applied { loops: &rule.loops, compute: *compute, inputs, dtype: result.dtype }
+                    let loops = (!c.casts).then_some(&rule.loops);
+                    Applied { loops, compute: *compute, inputs, dtype: result.dtype }
                 };
                 let rules: Vec<Applied> = candidates.iter().zip(rules).map(applied).collect();
                 let memory = memory.into_iter().map(|(dtype, layout)| Memory {

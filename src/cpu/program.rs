@@ -26,9 +26,9 @@ pub struct Memory {
     pub strides: Dims,
 }
 
-/// A rule of a program: it computes in `compute` and its result has `dtype`.
+/// A rule of a program: it computes in `compute` and its result has `dtype`. Without loops it casts its only operand.
 pub struct Applied {
-    pub loops: &'static Loops,
+    pub loops: Option<&'static Loops>,
     pub compute: DType,
     pub inputs: SmallVec<[RuleInput; 4]>,
     pub dtype: DType,
@@ -131,8 +131,21 @@ impl Assembler<'_> {
         }
         at
     }
+    /// A rule that only casts.
+    fn convert(&mut self, rule: &Applied) -> Option<()> {
+        let from = match *rule.inputs.first()? {
+            RuleInput::Operand(m) => m,
+            RuleInput::Rule(r) => self.results[r],
+            RuleInput::Number(_) => return None,
+        };
+        let to = self.cast(from, [rule.dtype; 2]);
+        self.results.push(to);
+        self.cost += 1.0 / Loops::NONE.grain as f64;
+        (to != from).then_some(())
+    }
     fn apply(&mut self, rule: &Applied) -> Option<()> {
-        let flat = rule.loops.flat(rule.compute)?;
+        let Some(loops) = rule.loops else { return self.convert(rule) };
+        let flat = loops.flat(rule.compute)?;
         let (own, result) = (flat.class.dtype(), flat.entry.result);
         let mut inputs = SmallVec::new();
         for input in &rule.inputs {

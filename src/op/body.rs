@@ -136,6 +136,8 @@ pub struct Kernel {
     pub any_device: bool,
     /// Its results may lie in memory in any order, with the same bits.
     pub any_order: bool,
+    /// Its result is a copy of its first argument, cast to the dtype that is inferred.
+    pub copies: bool,
     /// `infer` reads values: how many elements there are depends on them (`masked_select`).
     pub reads_host: bool,
     /// The GPU need not compute in the dtypes of its tensors: `rand` draws on the host what no shader can.
@@ -153,6 +155,7 @@ impl Kernel {
             onto_self: false,
             any_device: false,
             any_order: false,
+            copies: false,
             reads_host: false,
             any_dtype: false,
         }

@@ -85,11 +85,12 @@ impl Effects {
                 e.takes_numbers = args.iter().any(|a| matches!(a, Arg::Number(n, _) if !n.is_given()));
                 let functional = *form == Form::Functional;
                 let view = functional && matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_));
+                let copies = functional && matches!(&op.body, Body::Kernel(k) if k.copies);
                 let elementwise = *form != Form::Out
                     && matches!(op.body, Body::Elementwise(_))
                     && !matches!(op.promote, Promote::Checked(..));
                 let makes_of_nothing = functional && matches!(op.body, Body::Kernel(_)) && e.takes.is_empty() && !draws;
-                e.fallible = !view && !elementwise && !makes_of_nothing;
+                e.fallible = !view && !elementwise && !copies && !makes_of_nothing;
                 if !view {
                     e.reads = e.takes.iter().map(|&n| memories.at(n)).collect();
                 }

@@ -26,6 +26,9 @@ use crate::layout::contiguous_strides;
 
 pub use crate::layout::window::Motion;
 
+/// Bytes of a result from which an epilogue runs image by image.
+const IN_CACHE: usize = 1 << 20;
+
 /// The dimensions of a call, of three where a missing one has one element.
 struct Sizes {
     batch: usize,
@@ -149,9 +152,10 @@ fn slide<T: Vectors>(
             vec![Axis::forward(s.large[i], s.small[i], s.steps[i])] // Bounded: one.
         }
     });
-    // An image is done with its only phase.
+    // An image is done with its only phase; results that fit the cache are best walked once, at the end.
     let whole = phases.iter().all(|p| p.len() == 1) && out.is_contiguous();
-    let then = then.filter(|t| whole && t.takes_blocks());
+    let large = out.numel() * out.dtype.size() > IN_CACHE;
+    let then = then.filter(|t| whole && large && t.takes_blocks());
     let progress = then.map(|then| Progress::new(then, &out)).transpose()?;
     for d in &phases[0] {
         for h in &phases[1] {

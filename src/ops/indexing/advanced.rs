@@ -299,6 +299,7 @@ pub static INDEX_PUT: Op = Op {
         gpu: Some(put),
         then: None,
         any_order: false,
+        copies: false,
         updates_self: true,
         onto_self: false,
         // Indices may come from the CPU.

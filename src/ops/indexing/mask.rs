@@ -296,6 +296,7 @@ pub static MASKED_SCATTER: Op = Op {
         gpu: Some(scatter_into),
         then: None,
         any_order: false,
+        copies: false,
         updates_self: true,
         onto_self: false,
         any_device: false,
