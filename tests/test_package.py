@@ -211,6 +211,12 @@ def test_settings_are_remembered(torch):
     with pytest.raises(TypeError, match="must be bool"):
         torch.use_deterministic_algorithms(1)
     assert torch.set_flush_denormal(False) is False and torch.get_num_interop_threads() == 1
+    torch.set_num_interop_threads(3)
+    assert torch.get_num_interop_threads() == 3
+    for wrong in (0, -1, "2"):
+        with pytest.raises(RuntimeError, match="set_num_interop_threads expects"):
+            torch.set_num_interop_threads(wrong)
+    torch.set_num_interop_threads(1)
 
 
 @own
