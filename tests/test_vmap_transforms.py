@@ -3,7 +3,7 @@
 import pytest
 import rustgrad as torch
 from rustgrad.autograd import Function
-from rustgrad.func import grad, jvp, vmap
+from rustgrad.func import grad, grad_and_value, jvp, vmap
 from rustgrad.nn import functional as F
 from rustgrad.testing import assert_close
 
@@ -302,3 +302,40 @@ class TestRunningStatistics:
             vmap(norm)(torch.randn(3, 4, 2, 5))
         assert_close(norm.running_mean, before)
         assert vmap(norm.eval())(torch.randn(3, 4, 2, 5)).shape == (3, 4, 2, 5)
+
+
+class TestDraws:
+    def test_a_checkpoint_draws_the_same_again(self):
+        from rustgrad.utils.checkpoint import checkpoint
+
+        x = torch.rand(5, 8) + 0.5
+        kept = lambda a: checkpoint(lambda t: F.dropout(t, 0.5, True) * 1.0, a, use_reentrant=False).sum()  # noqa: E731
+        slope, value = vmap(grad_and_value(kept), randomness="different")(x)
+        assert_close((slope * x).sum(1), value)
+        assert len({tuple(row) for row in slope.tolist()}) > 1
+
+    def test_what_is_drawn_from_one_state_is_equal(self):
+        def f(x):
+            torch.manual_seed(3)
+            a = torch.rand(4)
+            torch.manual_seed(3)
+            return x + a - torch.rand(4)
+
+        x = torch.rand(3, 4)
+        assert_close(vmap(f, randomness="different")(x), x)
+
+    def test_new_memory_is_filled_for_each_example(self):
+        def f(x):
+            c = torch.zeros(4)
+            c[1:].uniform_()
+            return x + c
+
+        x = torch.zeros(3, 4)
+        got = vmap(f, randomness="different")(x)
+        assert not got[:, 0].any()
+        assert len(set(got[:, 1:].flatten().tolist())) == 9
+        rows = vmap(lambda a: F.rrelu(a - 1, training=True), randomness="different")(x)
+        assert len(set(rows.flatten().tolist())) == 12
+        outside = torch.zeros(4)
+        with pytest.raises(RuntimeError, match="inplace randomness on an unbatched tensor"):
+            vmap(lambda a: a + outside.uniform_(), randomness="different")(x)

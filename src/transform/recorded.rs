@@ -144,6 +144,8 @@ pub struct Step {
     pub grad: bool,
     /// The generator's state before a draw that must be the same for every example.
     pub drawn: Option<(u64, u64)>,
+    /// The generator's state before a draw for each example.
+    pub draws_at: Option<(u64, u64)>,
     /// The calls in its body, where those can run in its place.
     pub inner: Vec<Recorded>,
     /// Memory that this call is the first to write examples to, as it was before.
@@ -178,6 +180,7 @@ impl Step {
             results: self.results.clone(),
             grad: self.grad,
             drawn: self.drawn,
+            draws_at: self.draws_at,
             inner: Vec::new(),
             lifted: None,
         }

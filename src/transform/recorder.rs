@@ -180,6 +180,23 @@ impl Recorder {
         }
     }
 
+    /// Memory that one draw for all examples has filled, and that gets one for each: what it is, to be filled again.
+    fn lift_drawn(&self, traced: &Traced) -> Result<Option<(Tensor, Tensor)>, Error> {
+        let mut shared = targets(traced.op, traced.form, traced.args, traced.outs).filter(|t| !self.is_batched(t));
+        let Some(t) = shared.next() else { return Ok(None) };
+        if shared.next().is_some() || !self.made.borrow().contains_key(&storage(t)) {
+            return Err(Error::runtime(
+                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same \
+                 randomness. If this is necessary for your usage, please file an issue with functorch.",
+            ));
+        }
+        self.stack.borrow_mut().push(Frame::new(true, false, None));
+        let image = image(t);
+        self.stack.borrow_mut().pop();
+        self.batched.borrow_mut().insert(storage(t));
+        Ok(Some((t.clone(), image?)))
+    }
+
     /// What stands for a tensor as it was before calls changed its own layout (`t_`).
     pub fn first_form(&self, t: &Tensor) -> Tensor {
         let reshaped = self.reshaped.borrow();
@@ -389,7 +406,7 @@ impl Tracer for Recorder {
 
     fn exit(&self, traced: &Traced, result: Result<&[Tensor], &Error>) {
         self.each_before(|t| t.exit(traced, result));
-        let Some(frame) = self.stack.borrow_mut().pop() else { return };
+        let Some(mut frame) = self.stack.borrow_mut().pop() else { return };
         let (true, Ok(results)) = (frame.unit, result) else { return };
         let random = frame.drawn.is_some();
         let differs = random && self.randomness == Randomness::Different;
@@ -399,11 +416,12 @@ impl Tracer for Recorder {
             self.made.borrow_mut().extend(fresh.map(|t| (storage(t), t.clone())));
             return;
         }
-        if differs && targets(traced.op, traced.form, traced.args, traced.outs).any(|t| !self.is_batched(t)) {
-            return self.refuse(Error::runtime(
-                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same \
-                 randomness. If this is necessary for your usage, please file an issue with functorch.",
-            ));
+        if differs {
+            match self.lift_drawn(traced) {
+                Ok(None) => {}
+                Ok(lifted) => frame.lifted = lifted,
+                Err(e) => return self.refuse(e),
+            }
         }
         self.batched.borrow_mut().extend(results.iter().map(storage));
         let mut inner = frame.inner.unwrap_or_default();
@@ -417,7 +435,8 @@ impl Tracer for Recorder {
             outs: traced.outs.to_vec(),
             results: results.to_vec(),
             grad: frame.grad,
-            drawn: frame.drawn.filter(|_| self.randomness == Randomness::Same),
+            drawn: frame.drawn.filter(|_| !differs),
+            draws_at: frame.drawn.filter(|_| differs),
             inner,
             lifted: frame.lifted,
         };

@@ -32,6 +32,8 @@ pub struct Replay {
     apart: HashSet<usize>,
     /// Whether any step writes.
     writes: bool,
+    /// By the generator's state in the example, that in the batch: what is drawn again from one state (a checkpoint) is the same.
+    states: HashMap<(u64, u64), (u64, u64)>,
 }
 
 fn unknown(t: &Tensor) -> Error {
@@ -57,6 +59,7 @@ impl Replay {
             lifted: HashMap::new(),
             apart: HashSet::new(),
             writes: false,
+            states: HashMap::new(),
         }
     }
     /// `batch` stands for `example` from now on.
@@ -186,7 +189,7 @@ impl Replay {
     fn functional(&mut self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
         // A draw that is to be the same for all examples is a loop.
         if step.drawn.is_none() && step.op.also_writes() == 0 {
-            match batch::run(call) {
+            match self.drawing(step, |_| batch::run(call)) {
                 Ok(outputs) => return Ok(outputs),
                 // A hook has ended the call: it is not that there is no rule.
                 Err(e) if e.class() == Class::Python => return Err(e),
@@ -194,7 +197,25 @@ impl Replay {
                 Err(_) => {}
             }
         }
-        self.looped(step, call)
+        self.drawing(step, |s| s.looped(step, call))
+    }
+
+    /// A call that may draw, from the state of an earlier one if the example did.
+    fn drawing<R>(&mut self, step: &Step, run: impl FnOnce(&mut Replay) -> Result<R>) -> Result<R> {
+        let Some(at) = step.draws_at else { return run(self) };
+        let generator = default_generator();
+        let now = generator.state();
+        if let Some(&(seed, offset)) = self.states.get(&at) {
+            generator.set_state(seed, offset);
+            let result = run(self);
+            generator.set_state(now.0, now.1);
+            return result;
+        }
+        let result = run(self);
+        if result.is_ok() {
+            self.states.insert(at, now);
+        }
+        result
     }
 
     /// Whether autograd records the call itself, not its steps.
@@ -227,16 +248,17 @@ impl Replay {
         }
         self.check_writable(own, step)?;
         if step.drawn.is_none() {
-            match batch::run_inplace(call) {
-                Some(Ok(_)) => return Ok(()),
+            match self.drawing(step, |_| batch::run_inplace(call).unwrap_or_else(|| Err(batch::no_rule()))) {
+                Ok(_) => return Ok(()),
                 // Errors of the write itself, which the loop would raise too.
-                Some(Err(e)) if e.class() == Class::Python || own.is_leaf() && own.requires_grad() => return Err(e),
+                Err(e) if e.class() == Class::Python => return Err(e),
+                Err(e) if e.class() != Class::NotImplemented && own.is_leaf() && own.requires_grad() => return Err(e),
                 _ => {}
             }
         }
         let by_rule = matches!(step.op.batch_rule(), Batching::Rule(_));
         if step.drawn.is_some() || !by_rule && step.op.forms.has(crate::op::Forms::ONLY_INPLACE) {
-            return self.looped(step, call).map(drop);
+            return self.drawing(step, |s| s.looped(step, call)).map(drop);
         }
         let new = self.functional(&Step { form: Form::Functional, ..step.shallow() }, call)?.swap_remove(0);
         COPY_.call_inplace((own, new)).map(drop)
