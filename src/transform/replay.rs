@@ -208,11 +208,12 @@ impl Replay {
         if let Some(&(seed, offset)) = self.states.get(&at) {
             generator.set_state(seed, offset);
             let result = run(self);
-            generator.set_state(now.0, now.1);
+            let (seed, offset) = generator.state();
+            generator.set_state(now.0, if seed == now.0 { offset.max(now.1) } else { now.1 });
             return result;
         }
         let result = run(self);
-        if result.is_ok() {
+        if result.is_ok() && generator.state() != now {
             self.states.insert(at, now);
         }
         result
