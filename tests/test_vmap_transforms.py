@@ -96,6 +96,19 @@ class TestHandles:
         assert_close(vmap(vmap(f), dims)(a, b), want)
 
 
+    @pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
+    def test_tangents_of_memory_that_is_written_for_each_example(self, dims):
+        def f(a, b):
+            c = a * 1
+            c[1:].mul_(b[:-1])
+            return c
+
+        a, b, v, w = (torch.randn(3, 4) if d == 0 else torch.randn(4) for d in dims * 2)
+        of = lambda t, d, i: t if d is None else t[i]  # noqa: E731
+        each = lambda x, y: torch.stack([f(of(x, dims[0], i), of(y, dims[1], i)) for i in range(3)])  # noqa: E731
+        assert_close(jvp(vmap(f, dims), (a, b), (v, w)), jvp(each, (a, b), (v, w)))
+
+
 class TestLayoutOfAHandle:
     def test_squeezed_in_place(self):
         def f(x, w):

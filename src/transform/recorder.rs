@@ -4,6 +4,7 @@
 //! steps are kept beside it for a batch without a rule. What depends on the batch is known by storage, which views share.
 
 use super::recorded::{Custom, CustomRule, Recorded, Step, each_in, storage, targets};
+use crate::autograd::forward::is_differentiated;
 use crate::autograd::{GradGuard, grad_enabled};
 use crate::error::Error;
 use crate::observe::Raw;
@@ -321,9 +322,9 @@ impl Recorder {
     }
 }
 
-/// A copy of all elements of a tensor's storage, through which gradients go to what made them.
+/// A copy of all elements of a tensor's storage, with the derivatives of what made them.
 fn image(t: &Tensor) -> Result<Tensor, Error> {
-    if !(grad_enabled() && t.requires_grad()) {
+    if !is_differentiated(t) {
         return CLONE.call((t.detach().with_layout(whole(t)),)).ok();
     }
     let base = t.view_info().map_or(t, |view| &view.base);
