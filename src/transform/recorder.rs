@@ -378,10 +378,11 @@ impl Tracer for Recorder {
         let made_of_calls = match traced.op.body {
             Body::Decompose(_) => true,
             // Autograd records its steps, so a gradient may read what they make.
-            Body::Opaque(_) => matches!(traced.op.vjp, Vjp::Composite) && moved(traced).next().is_none(),
+            Body::Opaque(_) => matches!(traced.op.vjp, Vjp::Composite),
             _ => false,
         };
         let mut frame = Frame::new(hidden, unit, (unit && made_of_calls).then(Vec::new));
+        frame.bound = matches!(traced.op.body, Body::Opaque(_)) && moved(traced).next().is_some();
         if unit {
             for v in traced.args {
                 if let Value::Generator(g) = v {

@@ -81,7 +81,11 @@ impl Replay {
         let id = t.storage().id();
         let (batch, in_graph) = match (self.lifted.get(&id), self.shown.get(&id)) {
             (Some(whole), _) => (self.part(whole, t)?, true),
-            (None, Some(list)) => another_handle(list, t)?,
+            (None, Some(list)) => match another_handle(list, t) {
+                Some(found) => found,
+                None if self.origins.lost.contains(&id) => return Err(only_of_this_example(t)),
+                None => part_without_handle(list, t)?,
+            },
             (None, None) if self.origins.lost.contains(&id) => return Err(only_of_this_example(t)),
             (None, None) if self.origins.batched.contains(&id) => return Err(unknown(t)),
             (None, None) => return Ok(None),
@@ -89,6 +93,10 @@ impl Replay {
         // Outside of the graph, or without the tangent: `detach`, what a formula reads.
         let outside = t.is_leaf() && in_graph && batch.requires_grad() || !is_dual(t) && is_dual(&batch);
         Ok(Some(if outside { batch.detach() } else { batch }))
+    }
+    fn knows(&self, t: &Tensor) -> bool {
+        let id = t.storage().id();
+        self.now.contains_key(&t.id()) || self.shown.contains_key(&id) || self.lifted.contains_key(&id)
     }
     /// What `t` shows of its storage, of which `whole` holds all for each example.
     fn part(&self, whole: &Tensor, t: &Tensor) -> Result<Tensor> {
@@ -229,9 +237,10 @@ impl Replay {
     /// The steps of an op that decomposes; nothing records its gradient.
     fn inner(&mut self, step: &Step) -> Result<Outputs> {
         step.inner.iter().try_for_each(|s| self.recorded(s))?;
-        let result = |t: &Tensor| match self.find(t)? {
-            Some(batch) => Ok(batch),
-            None => EXPAND.call((t, self.sizes(t))).ok(),
+        // A step that reads nothing of the example has run once.
+        let result = |t: &Tensor| match self.knows(t) {
+            true => self.batch_of(t),
+            false => EXPAND.call((t, self.sizes(t))).ok(),
         };
         step.results.iter().map(result).collect()
     }
@@ -388,19 +397,25 @@ fn is_dual(t: &Tensor) -> bool {
     forward::levels(forward::visible()).any(|level| forward::is_dual(t, level))
 }
 
-/// The batch of a handle that no call made (`detach`, a saved tensor, a part of what a call made), from those of other handles
-/// on its memory; and whether that is the batch of a tensor with a history.
-fn another_handle(list: &[(Tensor, Tensor)], t: &Tensor) -> Result<(Tensor, bool)> {
-    let stands = |e: &Tensor| e.is_leaf() == t.is_leaf() && is_dual(e) == is_dual(t);
+fn stands_as(e: &Tensor, t: &Tensor) -> bool {
+    e.is_leaf() == t.is_leaf() && is_dual(e) == is_dual(t)
+}
+
+/// The batch of a handle that no call made (`detach`, a saved tensor), from those of other handles on its memory; and whether
+/// that is the batch of a tensor with a history.
+fn another_handle(list: &[(Tensor, Tensor)], t: &Tensor) -> Option<(Tensor, bool)> {
     let alike = |(e, _): &&(Tensor, Tensor)| e.layout() == t.layout() && e.dtype() == t.dtype();
     let all = || list.iter().rev().filter(alike);
     // A derivative passes only by a handle that has one.
-    let found = all().find(|(e, _)| stands(e)).or_else(|| all().find(|(e, _)| !e.is_leaf())).or_else(|| all().next());
-    if let Some((e, batch)) = found {
-        return Ok((batch.clone(), !e.is_leaf()));
-    }
+    let (e, batch) =
+        all().find(|(e, _)| stands_as(e, t)).or_else(|| all().find(|(e, _)| !e.is_leaf())).or_else(|| all().next())?;
+    Some((batch.clone(), !e.is_leaf()))
+}
+
+/// The same of a part of what other handles show.
+fn part_without_handle(list: &[(Tensor, Tensor)], t: &Tensor) -> Result<(Tensor, bool)> {
     let part = |(e, batch): &(Tensor, Tensor)| Some((same_view(e, batch, t)?, !e.is_leaf()));
-    match list.iter().rev().filter(|(e, _)| stands(e)).chain(list.iter().rev()).find_map(part) {
+    match list.iter().rev().filter(|(e, _)| stands_as(e, t)).chain(list.iter().rev()).find_map(part) {
         Some((view, in_graph)) => Ok((view?, in_graph)),
         None => Err(unknown(t)),
     }
