@@ -352,3 +352,11 @@ class TestDraws:
         outside = torch.zeros(4)
         with pytest.raises(RuntimeError, match="inplace randomness on an unbatched tensor"):
             vmap(lambda a: a + outside.uniform_(), randomness="different")(x)
+
+    @pytest.mark.parametrize("op", [lambda p: p.multinomial(2), torch._sample_dirichlet])
+    def test_a_batch_draws_what_one_call_draws(self, op):
+        p = torch.rand(4, 5) + 0.1
+        torch.manual_seed(1)
+        got = vmap(op, randomness="different")(p)
+        torch.manual_seed(1)
+        assert_close(got, op(p))

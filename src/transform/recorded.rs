@@ -122,6 +122,12 @@ impl Recorded {
         self.inner().iter().for_each(|s| s.each_result(&mut |t| found |= wanted(t)));
         found
     }
+    /// The results that no call in its body made of the example.
+    pub fn shared_results(&self) -> impl Iterator<Item = &Tensor> {
+        let mut known: HashSet<usize> = self.reads().into_iter().map(storage).collect();
+        self.inner().iter().for_each(|s| s.each_result(&mut |t| _ = known.insert(storage(t))));
+        self.results().iter().filter(move |t| !known.contains(&storage(t)))
+    }
     /// Whether autograd records the steps in place of the call.
     pub fn is_its_steps(&self) -> bool {
         matches!(self, Recorded::Call(s) if matches!(s.op.vjp, Vjp::Composite) && s.form == Form::Functional)

@@ -308,6 +308,8 @@ impl Recorder {
             if inside {
                 rest.extend(step.inner().iter().cloned());
                 if step.is_its_steps() {
+                    let mut batched = self.batched.borrow_mut();
+                    step.shared_results().for_each(|t| _ = batched.remove(&storage(t)));
                     continue;
                 }
             }
@@ -328,6 +330,12 @@ fn image(t: &Tensor) -> Result<Tensor, Error> {
         return CLONE.call((t.detach().with_layout(whole(t)),)).ok();
     }
     let base = t.view_info().map_or(t, |view| &view.base);
+    if base.dtype() != t.dtype() {
+        return Err(Error::runtime(
+            "vmap: memory that is one for all examples, and has a gradient, is written to as another dtype; expected its own. \
+             Clone it first.",
+        ));
+    }
     let size = whole(t).shape[0] as i64;
     CLONE.call((AS_STRIDED.call((base, [size], [1], 0)),)).ok()
 }

@@ -100,6 +100,9 @@ impl Replay {
     }
     /// What `t` shows of its storage, of which `whole` holds all for each example.
     fn part(&self, whole: &Tensor, t: &Tensor) -> Result<Tensor> {
+        if whole.dtype() != t.dtype() {
+            return Err(unknown(t));
+        }
         let l = t.layout();
         let with_batch = |first: usize, rest: &[usize]| -> Ints {
             std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
