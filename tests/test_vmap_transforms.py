@@ -42,6 +42,14 @@ class TestStepsOfCompositesThatReadTheHost:
         with pytest.raises(RuntimeError, match="read on the host"):
             vmap(grad(loss))(x, t, n)
 
+    def test_gradients_by_numbers_of_one_example_are_refused(self):
+        f = lambda x, n: torch.narrow(x, 0, n, 2).sin().sum()  # noqa: E731
+        x, n = torch.randn(3, 4, requires_grad=True), torch.tensor([0, 2, 1])
+        got, want = (torch.autograd.grad(each(f, x, n).sum(), x)[0] for each in (lambda f, *a: vmap(f)(*a), loop))
+        assert_close(got, want)
+        with pytest.raises(RuntimeError, match="passes by narrow.*read on the host"):
+            vmap(grad(f))(x, n)
+
     def test_median_of_masked(self):
         each = grad(lambda x, m: torch.masked.median(x, 1, mask=m).sin().sum())
         x, m = torch.randn(3, 2, 5), torch.rand(3, 2, 5) > 0.3

@@ -4,7 +4,8 @@
 //! steps are kept beside it for a batch without a rule. What depends on the batch is known by storage, which views share.
 
 use super::recorded::{Custom, CustomRule, Recorded, Step, each_in, storage, targets};
-use crate::autograd::forward::is_differentiated;
+use crate::autograd::forward::{self, Visible};
+use crate::autograd::node::refuse_gradient;
 use crate::autograd::{GradGuard, grad_enabled};
 use crate::error::Error;
 use crate::observe::Raw;
@@ -326,7 +327,9 @@ impl Recorder {
 
 /// A copy of all elements of a tensor's storage, with the derivatives of what made them.
 fn image(t: &Tensor) -> Result<Tensor, Error> {
-    if !is_differentiated(t) {
+    // The values of a dual are written while no level is seen.
+    let _all = Visible::only(forward::open());
+    if !forward::is_differentiated(t) {
         return CLONE.call((t.detach().with_layout(whole(t)),)).ok();
     }
     let base = t.view_info().map_or(t, |view| &view.base);
@@ -360,6 +363,15 @@ fn shared_target(traced: &Traced) -> Error {
 fn moved<'a>(traced: &Traced<'a>) -> impl Iterator<Item = &'a Tensor> {
     let bits = (traced.op.moves)(&Call { op: traced.op, args: traced.args });
     traced.args.iter().enumerate().filter(move |(i, _)| bits & (1 << i) != 0).flat_map(|(_, v)| v.tensors())
+}
+
+#[cold]
+fn gradient_of_one(traced: &Traced) -> String {
+    format!(
+        "vmap: a gradient inside of the function passes by {}, which has used values of one example that were read on the host; \
+         expected a call whose lengths, indices and statistics are no batch. Differentiate the batch: grad(vmap(f)).",
+        traced.op.public()
+    )
 }
 
 #[cold]
@@ -436,6 +448,10 @@ impl Tracer for Recorder {
         self.batched.borrow_mut().extend(results.iter().map(storage));
         let mut inner = frame.inner.unwrap_or_default();
         if frame.bound {
+            // The formulas of its steps have numbers of this example.
+            for t in results.iter().filter(|t| t.requires_grad() && !t.is_leaf()) {
+                refuse_gradient(t, gradient_of_one(traced)).unwrap_or_else(|e| self.refuse(e));
+            }
             self.lost.borrow_mut().extend(inner.drain(..).flat_map(Recorded::into_results));
         }
         let step = Step {
