@@ -50,10 +50,22 @@ class TestStepsOfCompositesThatReadTheHost:
         with pytest.raises(RuntimeError, match="passes by narrow.*read on the host"):
             vmap(grad(f))(x, n)
 
+    def test_parts_of_what_all_examples_share(self):
+        x, n = torch.randn(5), torch.tensor([0, 2, 1])
+        f = lambda n: x * 2 @ x + torch.narrow(x, 0, n, 2)  # noqa: E731
+        assert_close(vmap(f)(n), loop(f, n))
+        assert_close(vmap(lambda n: torch.narrow(x, 0, n, 2)[1:] * 2)(n), x[n + 1, None] * 2)
+
     def test_median_of_masked(self):
         each = grad(lambda x, m: torch.masked.median(x, 1, mask=m).sin().sum())
         x, m = torch.randn(3, 2, 5), torch.rand(3, 2, 5) > 0.3
         assert_close(vmap(each)(x, m), loop(each, x, m))
+
+    def test_tangents_of_products_of_zeros(self):
+        f = lambda a: a.prod(1)  # noqa: E731
+        x, v = torch.randn(3, 2, 3), torch.randn(3, 2, 3)
+        x[:, :, 1] = 0
+        assert_close(jvp(vmap(f), (x,), (v,)), jvp(lambda a: loop(f, a), (x,), (v,)))
 
 
 class TestHandles:
@@ -102,7 +114,6 @@ class TestHandles:
         of = lambda t, o, k: t if o is None else t[k]  # noqa: E731
         want = torch.stack([loop(f, of(a, dims[0], k), of(b, dims[1], k)) for k in range(2)])
         assert_close(vmap(vmap(f), dims)(a, b), want)
-
 
     @pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
     def test_tangents_of_memory_that_is_written_for_each_example(self, dims):

@@ -63,6 +63,8 @@ impl Frame {
 pub struct Origins {
     /// On the example.
     pub batched: HashSet<usize>,
+    /// Those of tensors that all examples share, of which each shows another part.
+    pub shared: HashSet<usize>,
     /// On values of it that the host read.
     pub lost: HashSet<usize>,
 }
@@ -74,6 +76,8 @@ pub struct Recorder {
     steps: RefCell<Vec<Recorded>>,
     /// The storages whose values depend on the example.
     batched: RefCell<HashSet<usize>>,
+    /// Those of which each example shows another part of what all share.
+    shared: RefCell<HashSet<usize>>,
     /// The storages that calls made which do not.
     made: RefCell<HashMap<usize, Tensor>>,
     /// What was made of values that the host read of this example: kept, so that a later read of it is known and refused.
@@ -97,6 +101,7 @@ impl Recorder {
             stack: RefCell::default(),
             steps: RefCell::default(),
             batched: RefCell::new(examples.iter().map(storage).collect()),
+            shared: RefCell::default(),
             made: RefCell::default(),
             lost: RefCell::default(),
             reshaped: RefCell::default(),
@@ -121,7 +126,11 @@ impl Recorder {
         self.batched.borrow().contains(&storage(t))
     }
     pub fn origins(&self) -> Origins {
-        Origins { batched: self.batched.borrow().clone(), lost: self.lost.borrow().iter().map(storage).collect() }
+        Origins {
+            batched: self.batched.borrow().clone(),
+            shared: self.shared.borrow().clone(),
+            lost: self.lost.borrow().iter().map(storage).collect(),
+        }
     }
     pub fn late_refusal(&self) -> Option<Error> {
         self.late.borrow_mut().take()
@@ -444,6 +453,11 @@ impl Tracer for Recorder {
                 Ok(lifted) => frame.lifted = lifted,
                 Err(e) => return self.refuse(e),
             }
+        }
+        if traced.form == Form::Functional {
+            let args: HashSet<usize> = traced.args.iter().flat_map(|v| v.tensors()).map(storage).collect();
+            let parts = results.iter().filter(|t| !self.is_batched(t)).map(storage);
+            self.shared.borrow_mut().extend(parts.filter(|id| args.contains(id)));
         }
         self.batched.borrow_mut().extend(results.iter().map(storage));
         let mut inner = frame.inner.unwrap_or_default();

@@ -87,6 +87,7 @@ impl Replay {
                 None => part_without_handle(list, t)?,
             },
             (None, None) if self.origins.lost.contains(&id) => return Err(only_of_this_example(t)),
+            (None, None) if self.origins.shared.contains(&id) => return Ok(None),
             (None, None) if self.origins.batched.contains(&id) => return Err(unknown(t)),
             (None, None) => return Ok(None),
         };
@@ -386,7 +387,8 @@ fn views_of_batch(step: &Step, call: &BatchedCall) -> Option<Result<Outputs>> {
 fn same_view(example: &Tensor, batch: &Tensor, t: &Tensor) -> Option<Result<Tensor>> {
     let (e, b, l) = (example.layout(), batch.layout(), t.layout());
     let alike = (0..e.shape.len()).all(|d| e.shape[d] == 1 || e.strides[d] == b.strides[d + 1]);
-    let is_part = t.storage().same(example.storage()) && t.dtype() == example.dtype();
+    let within = l.offset >= e.offset && l.end() <= e.end();
+    let is_part = within && t.storage().same(example.storage()) && t.dtype() == example.dtype();
     let offset = (b.offset + l.offset).checked_sub(e.offset).filter(|_| alike && is_part)?;
     let with_batch = |first: usize, rest: &[usize]| -> Ints {
         std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
