@@ -11,6 +11,7 @@ PASSES = {
     "dead_code": ["dead_code"],
     "common": ["common"],
     "fuse": ["fuse"],
+    "epilogue": ["epilogue"],
     "prepare": ["prepare"],
 }
 

@@ -6,11 +6,13 @@
 use super::look::Look;
 use super::step::{Arg, Step};
 use crate::autograd::{diagnostics, history, mode};
+use crate::cpu::epilogue::Epilogue;
 use crate::cpu::program::{Applied, Machine, Memory};
 use crate::cpu::view::View;
 use crate::device::Device;
 use crate::dispatch::{Prepared, prepare};
 use crate::dtype::{DType, Scalar};
+use crate::error::Result;
 use crate::gpu::{self, Program, ProgramRule};
 use crate::kinds::RuleInput;
 use crate::layout::{Dims, Layout};
@@ -26,6 +28,8 @@ struct Kept {
     look: Look,
     /// The ops that wrote to it in place after it was made.
     written: Vec<&'static Op>,
+    /// The operand whose memory it takes over.
+    onto: Option<usize>,
 }
 
 /// Where an operand of the machine comes from.
@@ -152,6 +156,10 @@ impl Candidate {
     }
 }
 
+fn cpu_views<'a>(tensors: impl Iterator<Item = Option<&'a Tensor>>) -> Option<SmallVec<[View<'a>; 8]>> {
+    tensors.map(|t| t?.cpu_view().ok()).collect()
+}
+
 impl Fused {
     /// Of steps in their order; `read_later` says whether a tensor is read after them. None where no machine runs them.
     pub fn new(
@@ -159,6 +167,16 @@ impl Fused {
         candidates: &[Candidate],
         looks: &[Look],
         read_later: impl Fn(usize) -> bool,
+    ) -> Option<Fused> {
+        Fused::onto(steps, candidates, looks, read_later, None)
+    }
+    /// A result may take over the memory of `spent`, a row-major tensor that nobody reads afterwards.
+    pub fn onto(
+        steps: Vec<(usize, Step)>,
+        candidates: &[Candidate],
+        looks: &[Look],
+        read_later: impl Fn(usize) -> bool,
+        mut spent: Option<usize>,
     ) -> Option<Fused> {
         let mut operands = Operands { looks, list: Vec::new(), memory: Vec::new(), of: HashMap::new() };
         let mut rules = Vec::new();
@@ -175,7 +193,10 @@ impl Fused {
             let inputs: SmallVec<[RuleInput; 4]> = c.inputs.iter().map(read).collect();
             rules.push(inputs);
             match (c.target, kept.iter_mut().find(|k| Some(k.number) == c.target)) {
-                (None, _) => kept.push(Kept { number: c.result, look: looks[c.result].clone(), written: Vec::new() }),
+                (None, _) => {
+                    let look = looks[c.result].clone();
+                    kept.push(Kept { number: c.result, look, written: Vec::new(), onto: None })
+                }
                 (_, Some(made)) => made.written.push(c.op),
                 (Some(n), None) => written.push((n, c.op)),
             }
@@ -183,8 +204,22 @@ impl Fused {
         }
         kept.retain(|k| read_later(k.number));
         let mut stores = Vec::new();
-        for (i, k) in kept.iter().enumerate() {
-            stores.push((*now.get(&k.number)?, operands.add(Operand::Kept(i), k.number)));
+        for (i, k) in kept.iter_mut().enumerate() {
+            let rule = *now.get(&k.number)?;
+            // What was there is overwritten, so no later rule may read it.
+            let free = |n: &usize| {
+                let (own, from) = (&k.look.layout, &looks[*n].layout);
+                let alike = k.look.dtype == looks[*n].dtype && own.shape == from.shape && own.strides == from.strides;
+                let at = operands.of.get(n).copied().map(RuleInput::Operand);
+                alike && at.is_some_and(|at| !rules[rule + 1..].iter().any(|inputs| inputs.contains(&at)))
+            };
+            k.onto = spent.filter(free);
+            let operand = match k.onto {
+                Some(n) => operands.tensor(n),
+                None => operands.add(Operand::Kept(i), k.number),
+            };
+            spent = spent.filter(|_| k.onto.is_none());
+            stores.push((rule, operand));
         }
         for (i, (n, _)) in written.iter().enumerate() {
             if !written[..i].iter().any(|(m, _)| m == n) {
@@ -228,46 +263,69 @@ impl Fused {
     /// Runs as one. False, with nothing done, where its tensors do not look as they did or may not be written: then the
     /// steps are to be run, which say what is wrong.
     pub fn run(&self, now: &mut [Option<Tensor>]) -> bool {
-        let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
-        let writable = |t: &Tensor| history::check_inplace(t, false).and_then(|()| history::check_writable(t)).is_ok();
-        if !self.written.iter().all(|(n, _)| at(*n).is_some_and(writable)) {
-            return false;
-        }
-        let mut made: SmallVec<[Tensor; 4]> = SmallVec::new();
-        for k in &self.kept {
-            let Ok(t) = Tensor::of_layout(k.look.layout.clone(), k.look.dtype, k.look.device) else { return false };
-            made.push(t);
-        }
-        let tensor = |operand: &Operand| match *operand {
-            Operand::Tensor(n) => at(n),
-            Operand::Kept(i) => made.get(i),
-        };
-        let tensors = || self.operands.iter().map(tensor);
+        let Some(made) = self.make(now) else { return false };
+        let tensors = || self.tensors(now, &made);
         let ran = match &self.machine {
-            Runner::Cpu(machine) => {
-                let mut views: SmallVec<[View; 8]> = SmallVec::new();
-                for t in tensors() {
-                    let Some(Ok(view)) = t.map(Tensor::cpu_view) else { return false };
-                    views.push(view);
-                }
-                machine.run(&views)
-            }
+            Runner::Cpu(machine) => cpu_views(tensors()).is_some_and(|views| machine.run(&views)),
             Runner::Gpu(program) => {
                 let views: Option<SmallVec<[gpu::View; 8]>> = tensors().map(|t| t?.gpu_view().ok()).collect();
                 views.is_some_and(|views| program.run(&views).unwrap_or(false))
             }
         };
-        if !ran {
-            return false;
+        if ran {
+            self.finish(now, made);
         }
-        self.written.iter().filter_map(|(n, op)| Some((at(*n)?, op))).for_each(|(t, op)| diagnostics::written(t, op));
+        ran
+    }
+    /// Runs as the epilogue of `kernel`, which computes one of its operands. False as `run`, before the kernel.
+    pub fn run_after(
+        &self,
+        now: &mut [Option<Tensor>],
+        kernel: impl FnOnce(&[Option<Tensor>], Epilogue) -> Result<()>,
+    ) -> Result<bool> {
+        let Some(made) = self.make(now) else { return Ok(false) };
+        {
+            let Runner::Cpu(machine) = &self.machine else { return Ok(false) };
+            let Some(views) = cpu_views(self.tensors(now, &made)) else { return Ok(false) };
+            let Some(epilogue) = Epilogue::new(machine, &views) else { return Ok(false) };
+            kernel(now, epilogue)?;
+        }
+        self.finish(now, made);
+        Ok(true)
+    }
+    /// Memory for its results, if what it writes to may be written.
+    fn make(&self, now: &[Option<Tensor>]) -> Option<SmallVec<[Tensor; 4]>> {
+        let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
+        let writable = |t: &Tensor| history::check_inplace(t, false).and_then(|()| history::check_writable(t)).is_ok();
+        if !self.written.iter().all(|(n, _)| at(*n).is_some_and(writable)) {
+            return None;
+        }
+        let one = |k: &Kept| match k.onto {
+            Some(n) => Some(Tensor::from_meta(at(n)?.meta().clone())),
+            None => Tensor::of_layout(k.look.layout.clone(), k.look.dtype, k.look.device).ok(),
+        };
+        self.kept.iter().map(one).collect()
+    }
+    fn tensors<'a>(
+        &'a self,
+        now: &'a [Option<Tensor>],
+        made: &'a [Tensor],
+    ) -> impl Iterator<Item = Option<&'a Tensor>> + 'a {
+        self.operands.iter().map(move |operand| match *operand {
+            Operand::Tensor(n) => now.get(n).and_then(|t| t.as_ref()),
+            Operand::Kept(i) => made.get(i),
+        })
+    }
+    /// What others see of the writes, and the results.
+    fn finish(&self, now: &mut [Option<Tensor>], made: SmallVec<[Tensor; 4]>) {
+        let written = self.written.iter().filter_map(|(n, op)| Some((now.get(*n)?.as_ref()?, op)));
+        written.for_each(|(t, op)| diagnostics::written(t, op));
         let inference = mode::inference_enabled();
         for (k, t) in self.kept.iter().zip(made) {
             t.set_flag(INFERENCE, inference);
             k.written.iter().for_each(|op| diagnostics::written(&t, op));
             now[k.number] = Some(t);
         }
-        true
     }
     /// The tensors that it stores.
     pub fn made(&self) -> Vec<usize> {

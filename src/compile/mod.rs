@@ -8,6 +8,7 @@
 //! A plan can also be saved: `load` reads it back, and needs neither the function nor Python.
 
 mod fused;
+mod joined;
 mod look;
 mod passes;
 mod plan;

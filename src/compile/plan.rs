@@ -1,6 +1,7 @@
 //! A plan: the primitives of a call in their order, with the tensors that they read and make by number, and what runs in
 //! their place once the passes have seen them.
 
+use super::joined::Joined;
 use super::look::Look;
 use super::passes::{self, Parts, Passes, Stage};
 use super::prepared::Prepared;
@@ -192,6 +193,7 @@ impl Plan {
             let as_one = as_one && (slots.is_empty() || !anew(stage));
             match stage {
                 Stage::Fused(fused) if as_one && fused.run(&mut now) => {}
+                Stage::Joined(joined) if as_one && self.joined(joined, &mut now)? => {}
                 Stage::Prepared(prepared) if as_one && self.prepared(prepared, &mut now)? => {}
                 _ => {
                     for (origin, step) in stage.numbered() {
@@ -222,6 +224,10 @@ impl Plan {
     fn prepared(&self, prepared: &Prepared, now: &mut [Option<Tensor>]) -> Result<bool> {
         autograd::set_grad_enabled(false);
         prepared.run(now)
+    }
+    fn joined(&self, joined: &Joined, now: &mut [Option<Tensor>]) -> Result<bool> {
+        autograd::set_grad_enabled(false);
+        joined.run(now, |step, now| self.run_step(step, &[], now))
     }
     fn run_step(&self, step: &Step, changed: &[(Slot, f64)], now: &mut [Option<Tensor>]) -> Result<()> {
         match step {
@@ -283,6 +289,10 @@ impl Plan {
                 (Stage::Fused(fused), [_, _, ..]) => {
                     writeln!(out, "{} = {}:\n    {}", numbers(&fused.made()), fused.name(), lines.join("\n    "))
                 }
+                (Stage::Joined(joined), _) => {
+                    let made = numbers(&joined.fused.made());
+                    writeln!(out, "{made} = {}:\n    {}", joined.name(), lines.join("\n    "))
+                }
                 _ => writeln!(out, "{}", lines.join("\n")),
             };
         }
@@ -293,6 +303,7 @@ impl Plan {
     pub fn ops(&self) -> Vec<String> {
         let name = |s: &Stage| match s {
             Stage::Fused(fused) => fused.name(),
+            Stage::Joined(joined) => joined.name(),
             other => other.steps().map(Step::name).collect::<Vec<_>>().join("+"),
         };
         self.stages.iter().map(name).collect()

@@ -19,7 +19,7 @@ pub mod value;
 pub use self::batch::{BatchedCall, Batching};
 pub use self::body::{
     Body, Call, Decompose, Kernel, Opaque, Promote, Rule, Spec, Specs, decompose, decompose_or, elementwise,
-    elementwise_by, factory, kernel, kernel_into, kernel_into_clone, kernel_onto, opaque, reads_host,
+    elementwise_by, factory, kernel, kernel_into, kernel_into_clone, kernel_onto, opaque, product, reads_host,
 };
 pub use self::choice::{Choice, Enumerated, unknown_choice};
 pub use self::dims::Dimensions;

@@ -139,8 +139,11 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
         DType::F64 => "<f8",
         DType::C64 => "<c8",
         DType::C128 => "<c16",
-        DType::BF16 => {
-            return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16. Convert with .float() first."));
+        d @ (DType::BF16 | DType::C32) => {
+            let (name, wider) = (d.scalar_type_name(), if d.is_complex() { "cfloat" } else { "float" });
+            return Err(PyTypeError::new_err(format!(
+                "Got unsupported ScalarType {name}. Convert with .{wider}() first."
+            )));
         }
     };
     if t.requires_grad() && crate::autograd::grad_enabled() {

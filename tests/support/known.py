@@ -5,7 +5,6 @@ import re
 NO_COMPLEX = "the GPU has no complex numbers"
 # (properties, or "property on device", separated by commas; ops, by blanks; reason)
 KNOWN = [
-    ("result dtype", "view_as_complex complex polar", "complex32 does not exist here"),
     ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
     (
         "gradcheck",

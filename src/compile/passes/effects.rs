@@ -90,6 +90,16 @@ impl Effects {
         }
         e
     }
+    /// Adds those of a step that follows.
+    pub fn absorb(&mut self, later: Effects) {
+        let Effects { takes, makes, reads, writes, visible, fallible } = later;
+        self.takes.extend(takes);
+        self.makes.extend(makes);
+        self.reads.extend(reads);
+        self.writes.extend(writes);
+        self.visible |= visible;
+        self.fallible |= fallible;
+    }
     /// Whether a step may run before this one, which it follows now.
     pub fn commutes(&self, later: &Effects) -> bool {
         let meet = |a: &[Memory], b: &[Memory]| a.iter().any(|m| b.iter().any(|n| m.meets(*n)));

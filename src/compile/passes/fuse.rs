@@ -92,13 +92,7 @@ fn meets(memories: &Memories, a: usize, b: usize) -> bool {
 
 impl Item {
     fn absorb(&mut self, item: Item) {
-        let Effects { takes, makes, reads, writes, visible, fallible } = item.effects;
-        self.effects.takes.extend(takes);
-        self.effects.makes.extend(makes);
-        self.effects.reads.extend(reads);
-        self.effects.writes.extend(writes);
-        self.effects.visible |= visible;
-        self.effects.fallible |= fallible;
+        self.effects.absorb(item.effects);
         self.members.extend(item.members);
     }
 }

@@ -3,6 +3,7 @@
 //! No file here names wgpu: kernels are built with and without the `gpu` feature, and naga validates every variant
 //! without a device. A family is one file and its templates in `shaders/`; it stands once in each list below.
 
+mod attention;
 mod contract;
 mod conv;
 mod element;
@@ -17,6 +18,7 @@ mod params;
 mod pooling;
 mod program;
 mod random;
+mod recurrent;
 mod reduce;
 mod resample;
 mod scan;
@@ -32,6 +34,7 @@ mod upload;
 mod validate;
 mod view;
 
+pub use self::attention::*;
 pub use self::conv::*;
 pub use self::grid_sample::*;
 pub use self::index::*;
@@ -42,6 +45,7 @@ pub use self::norm_channels::*;
 pub use self::pooling::*;
 pub use self::program::*;
 pub use self::random::*;
+pub use self::recurrent::*;
 pub use self::reduce::*;
 pub use self::resample::*;
 pub use self::scan::*;

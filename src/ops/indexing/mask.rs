@@ -294,6 +294,8 @@ pub static MASKED_SCATTER: Op = Op {
         },
         cpu: scatter_into,
         gpu: Some(scatter_into),
+        then: None,
+        any_order: false,
         updates_self: true,
         onto_self: false,
         any_device: false,

@@ -1,5 +1,6 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
+mod attention;
 mod conformance;
 mod conv;
 mod elementwise;

@@ -1,6 +1,6 @@
 //! Batch normalisation: each channel by its mean and variance over the batch, or by running statistics.
 
-use super::{Saved, check_float, gradients, opt_flat, result, seen, statistic_dtype};
+use super::{Saved, check_float, format_of, gradients, opt_flat, result, seen, statistic_dtype};
 use crate::cpu::norm::channels;
 use crate::cpu::norm::channels::{Channels, Running};
 use crate::dtype::{DType, Scalar};
@@ -62,7 +62,7 @@ fn infer(c: &Call) -> Result<Specs> {
     let dtype = statistic_dtype(x, &PARAMETERS.map(|i| c.opt_tensor(i)))?;
     let count = if c.flag(TRAINING) { x.size(1) } else { 0 };
     let statistic = Spec::new(&[count], dtype, x.device());
-    Ok(smallvec![result(x)?, statistic.clone(), statistic])
+    Ok(smallvec![result(x, None)?, statistic.clone(), statistic])
 }
 
 /// A running statistic as a vector over its own memory, which is written.
@@ -71,7 +71,7 @@ fn line(t: Option<&Tensor>) -> Result<Option<Tensor>> {
 }
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let format = c.tensor(0)?.layout().channels_format();
+    let format = format_of(c.tensor(0)?, None);
     let (x, y) = (seen(c.tensor(0)?, format)?, seen(&out[0], format)?);
     let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
     let (mean, var) = (line(c.opt_tensor(3))?, line(c.opt_tensor(4))?);
@@ -89,7 +89,7 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?;
-    let format = x.layout().channels_format();
+    let format = format_of(x, None);
     let (running, eps) = (c.opt_tensor(3).zip(c.opt_tensor(4)), c.float(EPS)?);
     if !c.flag(TRAINING) {
         let Some((mean, var)) = running else { return Err(Error::internal("evaluation without running statistics")) };
