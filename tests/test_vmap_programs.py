@@ -86,7 +86,7 @@ BINARY = {
     "add": torch.add, "mul": torch.mul, "sub": torch.sub, "div": lambda a, b: a / (b.square() + 1), "maximum": torch.maximum,
     "atan2": lambda a, b: torch.atan2(a, b.square() + 1), "matmul": lambda a, b: a @ b.t() @ a, "lerp": lambda a, b: torch.lerp(a, b, 0.3),
     "bilinear": lambda a, b: torch.einsum("ij,kj->ik", a, b) @ b, "outer": lambda a, b: torch.outer(a[0], b[1])[:ROWS],
-    "filled": filled, "filled later": filled_later, "written": written, "rows swapped": rows_swapped, 
+    "filled": filled, "filled later": filled_later, "written": written, "rows swapped": rows_swapped,
     "index_add": lambda a, b: a.index_add(0, torch.tensor([1, 1]), b), "addmm": lambda a, b: torch.addmm(a, a[:, :ROWS], b),
     "add_": lambda a, b: (a * 2).add_(b, alpha=0.5), "mse": lambda a, b: a * F.mse_loss(a, b), "cosine": lambda a, b: F.cosine_similarity(a, b, 1)[:, None] * a,
     "scatter": lambda a, b: a.scatter(1, torch.tensor([[0], [2]]), b[:, :1]), "linear": lambda a, b: F.linear(a, b @ a.t() @ a, b[1, :ROWS])[:, :1] + a,
@@ -155,7 +155,7 @@ def ways(f, seed: int):
     push = lambda *x: jvp(f, x, tuple(t.cos() for t in x))[1]  # noqa: E731
     yield "vmap(jvp)", lambda: vmap(push, dims)(a, b), lambda: each(push, a, b, dims=dims)
     first, second = make(OUTER, BATCH, *shape), make(BATCH, ROWS, COLUMNS, OUTER)
-    inner, outer = chooser.choice([(0, 0), (0, None), (None, 0)]), (0, 3)
+    inner = chooser.choice([(0, 0), (0, None), (None, 0)])
     inside = (first if inner[0] == 0 else first[:, 0], second if inner[1] == 0 else second[0])
     last = tuple(t.dim() - 1 if i else 0 for i, t in enumerate(inside))
     yield (

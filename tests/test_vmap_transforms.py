@@ -3,7 +3,7 @@
 import pytest
 import rustgrad as torch
 from rustgrad.autograd import Function
-from rustgrad.func import grad, jvp, vmap
+from rustgrad.func import grad, grad_and_value, jvp, vmap
 from rustgrad.nn import functional as F
 from rustgrad.testing import assert_close
 
@@ -42,10 +42,30 @@ class TestStepsOfCompositesThatReadTheHost:
         with pytest.raises(RuntimeError, match="read on the host"):
             vmap(grad(loss))(x, t, n)
 
+    def test_gradients_by_numbers_of_one_example_are_refused(self):
+        f = lambda x, n: torch.narrow(x, 0, n, 2).sin().sum()  # noqa: E731
+        x, n = torch.randn(3, 4, requires_grad=True), torch.tensor([0, 2, 1])
+        got, want = (torch.autograd.grad(each(f, x, n).sum(), x)[0] for each in (lambda f, *a: vmap(f)(*a), loop))
+        assert_close(got, want)
+        with pytest.raises(RuntimeError, match="passes by narrow.*read on the host"):
+            vmap(grad(f))(x, n)
+
+    def test_parts_of_what_all_examples_share(self):
+        x, n = torch.randn(5), torch.tensor([0, 2, 1])
+        f = lambda n: x * 2 @ x + torch.narrow(x, 0, n, 2)  # noqa: E731
+        assert_close(vmap(f)(n), loop(f, n))
+        assert_close(vmap(lambda n: torch.narrow(x, 0, n, 2)[1:] * 2)(n), x[n + 1, None] * 2)
+
     def test_median_of_masked(self):
         each = grad(lambda x, m: torch.masked.median(x, 1, mask=m).sin().sum())
         x, m = torch.randn(3, 2, 5), torch.rand(3, 2, 5) > 0.3
         assert_close(vmap(each)(x, m), loop(each, x, m))
+
+    def test_tangents_of_products_of_zeros(self):
+        f = lambda a: a.prod(1)  # noqa: E731
+        x, v = torch.randn(3, 2, 3), torch.randn(3, 2, 3)
+        x[:, :, 1] = 0
+        assert_close(jvp(vmap(f), (x,), (v,)), jvp(lambda a: loop(f, a), (x,), (v,)))
 
 
 class TestHandles:
@@ -94,6 +114,18 @@ class TestHandles:
         of = lambda t, o, k: t if o is None else t[k]  # noqa: E731
         want = torch.stack([loop(f, of(a, dims[0], k), of(b, dims[1], k)) for k in range(2)])
         assert_close(vmap(vmap(f), dims)(a, b), want)
+
+    @pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
+    def test_tangents_of_memory_that_is_written_for_each_example(self, dims):
+        def f(a, b):
+            c = a * 1
+            c[1:].mul_(b[:-1])
+            return c
+
+        a, b, v, w = (torch.randn(3, 4) if d == 0 else torch.randn(4) for d in dims * 2)
+        of = lambda t, d, i: t if d is None else t[i]  # noqa: E731
+        each = lambda x, y: torch.stack([f(of(x, dims[0], i), of(y, dims[1], i)) for i in range(3)])  # noqa: E731
+        assert_close(jvp(vmap(f, dims), (a, b), (v, w)), jvp(each, (a, b), (v, w)))
 
 
 class TestLayoutOfAHandle:
@@ -302,3 +334,48 @@ class TestRunningStatistics:
             vmap(norm)(torch.randn(3, 4, 2, 5))
         assert_close(norm.running_mean, before)
         assert vmap(norm.eval())(torch.randn(3, 4, 2, 5)).shape == (3, 4, 2, 5)
+
+
+class TestDraws:
+    def test_a_checkpoint_draws_the_same_again(self):
+        from rustgrad.utils.checkpoint import checkpoint
+
+        x = torch.rand(5, 8) + 0.5
+        kept = lambda a: checkpoint(lambda t: F.dropout(t, 0.5, True) * 1.0, a, use_reentrant=False).sum()  # noqa: E731
+        slope, value = vmap(grad_and_value(kept), randomness="different")(x)
+        assert_close((slope * x).sum(1), value)
+        assert len({tuple(row) for row in slope.tolist()}) > 1
+
+    def test_what_is_drawn_from_one_state_is_equal(self):
+        def f(x):
+            torch.manual_seed(3)
+            a = torch.rand(4)
+            torch.manual_seed(3)
+            return x + a - torch.rand(4)
+
+        x = torch.rand(3, 4)
+        assert_close(vmap(f, randomness="different")(x), x)
+
+    def test_new_memory_is_filled_for_each_example(self):
+        def f(x):
+            c = torch.zeros(4)
+            c[1:].uniform_()
+            return x + c
+
+        x = torch.zeros(3, 4)
+        got = vmap(f, randomness="different")(x)
+        assert not got[:, 0].any()
+        assert len(set(got[:, 1:].flatten().tolist())) == 9
+        rows = vmap(lambda a: F.rrelu(a - 1, training=True), randomness="different")(x)
+        assert len(set(rows.flatten().tolist())) == 12
+        outside = torch.zeros(4)
+        with pytest.raises(RuntimeError, match="inplace randomness on an unbatched tensor"):
+            vmap(lambda a: a + outside.uniform_(), randomness="different")(x)
+
+    @pytest.mark.parametrize("op", [lambda p: p.multinomial(2), torch._sample_dirichlet])
+    def test_a_batch_draws_what_one_call_draws(self, op):
+        p = torch.rand(4, 5) + 0.1
+        torch.manual_seed(1)
+        got = vmap(op, randomness="different")(p)
+        torch.manual_seed(1)
+        assert_close(got, op(p))

@@ -395,6 +395,14 @@ fn missing(call: &Call, outputs: &[Tensor], edges: Edges, form: &str) -> Arc<Nod
     Node::new("NotImplemented", refusal, edges, outputs.iter().map(Facts::of).collect())
 }
 
+/// From now on a gradient that passes by `t` is an error.
+pub fn refuse_gradient(t: &Tensor, message: String) -> Result<()> {
+    let edge = super::history::grad_edge(t)?;
+    let node = Node::new("Refused", Work::Fails(message), smallvec::smallvec![edge], smallvec::smallvec![Facts::of(t)]);
+    super::history::set_history(t, &node, 0);
+    Ok(())
+}
+
 /// Saves exactly the tensors that formulas read. The node is constructed in place: it has some 400 bytes, and moving
 /// them would cost as much as making them.
 #[inline]

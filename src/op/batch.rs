@@ -75,7 +75,7 @@ impl BatchedCall<'_> {
 impl Op {
     /// Whether this is a view that goes by the strides of its tensor, not by its dimensions alone.
     pub fn views_by_strides(&self) -> bool {
-        matches!((self.batch, &self.body), (Batching::ByStrides(_), _) | (_, Body::ViewAs(_)))
+        matches!((self.batch, &self.body), (Batching::ByStrides(_), _) | (Batching::ByBody, Body::ViewAs(_)))
     }
     /// The rule that `ByBody` stands for.
     pub fn batch_rule(&self) -> Batching {

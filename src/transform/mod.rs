@@ -138,8 +138,8 @@ pub fn vmap<E: From<Error>>(
         generator.set_state(drawn.0, drawn.1);
         recorder.restore_generators();
     }
-    let mut replay = replay::Replay::new(size, recorder.origins());
     let steps = recorder.into_steps(&results);
+    let mut replay = replay::Replay::new(size, recorder.origins());
     let by_strides = steps.iter().any(Recorded::views_by_strides);
     let pairs = inputs.iter().zip(&examples);
     let batches = pairs.map(|(input, e)| input.batch_first(e, by_strides)).collect::<Result<Vec<_>>>()?;

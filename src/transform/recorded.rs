@@ -122,6 +122,12 @@ impl Recorded {
         self.inner().iter().for_each(|s| s.each_result(&mut |t| found |= wanted(t)));
         found
     }
+    /// The results that no call in its body made of the example.
+    pub fn shared_results(&self) -> impl Iterator<Item = &Tensor> {
+        let mut known: HashSet<usize> = self.reads().into_iter().map(storage).collect();
+        self.inner().iter().for_each(|s| s.each_result(&mut |t| _ = known.insert(storage(t))));
+        self.results().iter().filter(move |t| !known.contains(&storage(t)))
+    }
     /// Whether autograd records the steps in place of the call.
     pub fn is_its_steps(&self) -> bool {
         matches!(self, Recorded::Call(s) if matches!(s.op.vjp, Vjp::Composite) && s.form == Form::Functional)
@@ -144,6 +150,8 @@ pub struct Step {
     pub grad: bool,
     /// The generator's state before a draw that must be the same for every example.
     pub drawn: Option<(u64, u64)>,
+    /// The generator's state before a draw for each example.
+    pub draws_at: Option<(u64, u64)>,
     /// The calls in its body, where those can run in its place.
     pub inner: Vec<Recorded>,
     /// Memory that this call is the first to write examples to, as it was before.
@@ -178,6 +186,7 @@ impl Step {
             results: self.results.clone(),
             grad: self.grad,
             drawn: self.drawn,
+            draws_at: self.draws_at,
             inner: Vec::new(),
             lifted: None,
         }

@@ -4,6 +4,8 @@
 //! steps are kept beside it for a batch without a rule. What depends on the batch is known by storage, which views share.
 
 use super::recorded::{Custom, CustomRule, Recorded, Step, each_in, storage, targets};
+use crate::autograd::forward::{self, Visible};
+use crate::autograd::node::refuse_gradient;
 use crate::autograd::{GradGuard, grad_enabled};
 use crate::error::Error;
 use crate::observe::Raw;
@@ -61,6 +63,8 @@ impl Frame {
 pub struct Origins {
     /// On the example.
     pub batched: HashSet<usize>,
+    /// Those of tensors that all examples share, of which each shows another part.
+    pub shared: HashSet<usize>,
     /// On values of it that the host read.
     pub lost: HashSet<usize>,
 }
@@ -72,6 +76,8 @@ pub struct Recorder {
     steps: RefCell<Vec<Recorded>>,
     /// The storages whose values depend on the example.
     batched: RefCell<HashSet<usize>>,
+    /// Those of which each example shows another part of what all share.
+    shared: RefCell<HashSet<usize>>,
     /// The storages that calls made which do not.
     made: RefCell<HashMap<usize, Tensor>>,
     /// What was made of values that the host read of this example: kept, so that a later read of it is known and refused.
@@ -95,6 +101,7 @@ impl Recorder {
             stack: RefCell::default(),
             steps: RefCell::default(),
             batched: RefCell::new(examples.iter().map(storage).collect()),
+            shared: RefCell::default(),
             made: RefCell::default(),
             lost: RefCell::default(),
             reshaped: RefCell::default(),
@@ -119,7 +126,11 @@ impl Recorder {
         self.batched.borrow().contains(&storage(t))
     }
     pub fn origins(&self) -> Origins {
-        Origins { batched: self.batched.borrow().clone(), lost: self.lost.borrow().iter().map(storage).collect() }
+        Origins {
+            batched: self.batched.borrow().clone(),
+            shared: self.shared.borrow().clone(),
+            lost: self.lost.borrow().iter().map(storage).collect(),
+        }
     }
     pub fn late_refusal(&self) -> Option<Error> {
         self.late.borrow_mut().take()
@@ -178,6 +189,23 @@ impl Recorder {
                 Err(e) => self.refuse(e),
             }
         }
+    }
+
+    /// Memory that one draw for all examples has filled, and that gets one for each: what it is, to be filled again.
+    fn lift_drawn(&self, traced: &Traced) -> Result<Option<(Tensor, Tensor)>, Error> {
+        let mut shared = targets(traced.op, traced.form, traced.args, traced.outs).filter(|t| !self.is_batched(t));
+        let Some(t) = shared.next() else { return Ok(None) };
+        if shared.next().is_some() || !self.made.borrow().contains_key(&storage(t)) {
+            return Err(Error::runtime(
+                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same \
+                 randomness. If this is necessary for your usage, please file an issue with functorch.",
+            ));
+        }
+        self.stack.borrow_mut().push(Frame::new(true, false, None));
+        let image = image(t);
+        self.stack.borrow_mut().pop();
+        self.batched.borrow_mut().insert(storage(t));
+        Ok(Some((t.clone(), image?)))
     }
 
     /// What stands for a tensor as it was before calls changed its own layout (`t_`).
@@ -290,6 +318,8 @@ impl Recorder {
             if inside {
                 rest.extend(step.inner().iter().cloned());
                 if step.is_its_steps() {
+                    let mut batched = self.batched.borrow_mut();
+                    step.shared_results().for_each(|t| _ = batched.remove(&storage(t)));
                     continue;
                 }
             }
@@ -304,12 +334,20 @@ impl Recorder {
     }
 }
 
-/// A copy of all elements of a tensor's storage, through which gradients go to what made them.
+/// A copy of all elements of a tensor's storage, with the derivatives of what made them.
 fn image(t: &Tensor) -> Result<Tensor, Error> {
-    if !(grad_enabled() && t.requires_grad()) {
+    // The values of a dual are written while no level is seen.
+    let _all = Visible::only(forward::open());
+    if !forward::is_differentiated(t) {
         return CLONE.call((t.detach().with_layout(whole(t)),)).ok();
     }
     let base = t.view_info().map_or(t, |view| &view.base);
+    if base.dtype() != t.dtype() {
+        return Err(Error::runtime(
+            "vmap: memory that is one for all examples, and has a gradient, is written to as another dtype; expected its own. \
+             Clone it first.",
+        ));
+    }
     let size = whole(t).shape[0] as i64;
     CLONE.call((AS_STRIDED.call((base, [size], [1], 0)),)).ok()
 }
@@ -337,6 +375,15 @@ fn moved<'a>(traced: &Traced<'a>) -> impl Iterator<Item = &'a Tensor> {
 }
 
 #[cold]
+fn gradient_of_one(traced: &Traced) -> String {
+    format!(
+        "vmap: a gradient inside of the function passes by {}, which has used values of one example that were read on the host; \
+         expected a call whose lengths, indices and statistics are no batch. Differentiate the batch: grad(vmap(f)).",
+        traced.op.public()
+    )
+}
+
+#[cold]
 fn shared_statistics() -> Error {
     Error::runtime(
         "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, \
@@ -360,10 +407,11 @@ impl Tracer for Recorder {
         let made_of_calls = match traced.op.body {
             Body::Decompose(_) => true,
             // Autograd records its steps, so a gradient may read what they make.
-            Body::Opaque(_) => matches!(traced.op.vjp, Vjp::Composite) && moved(traced).next().is_none(),
+            Body::Opaque(_) => matches!(traced.op.vjp, Vjp::Composite),
             _ => false,
         };
         let mut frame = Frame::new(hidden, unit, (unit && made_of_calls).then(Vec::new));
+        frame.bound = matches!(traced.op.body, Body::Opaque(_)) && moved(traced).next().is_some();
         if unit {
             for v in traced.args {
                 if let Value::Generator(g) = v {
@@ -389,7 +437,7 @@ impl Tracer for Recorder {
 
     fn exit(&self, traced: &Traced, result: Result<&[Tensor], &Error>) {
         self.each_before(|t| t.exit(traced, result));
-        let Some(frame) = self.stack.borrow_mut().pop() else { return };
+        let Some(mut frame) = self.stack.borrow_mut().pop() else { return };
         let (true, Ok(results)) = (frame.unit, result) else { return };
         let random = frame.drawn.is_some();
         let differs = random && self.randomness == Randomness::Different;
@@ -399,15 +447,25 @@ impl Tracer for Recorder {
             self.made.borrow_mut().extend(fresh.map(|t| (storage(t), t.clone())));
             return;
         }
-        if differs && targets(traced.op, traced.form, traced.args, traced.outs).any(|t| !self.is_batched(t)) {
-            return self.refuse(Error::runtime(
-                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same \
-                 randomness. If this is necessary for your usage, please file an issue with functorch.",
-            ));
+        if differs {
+            match self.lift_drawn(traced) {
+                Ok(None) => {}
+                Ok(lifted) => frame.lifted = lifted,
+                Err(e) => return self.refuse(e),
+            }
+        }
+        if traced.form == Form::Functional {
+            let args: HashSet<usize> = traced.args.iter().flat_map(|v| v.tensors()).map(storage).collect();
+            let parts = results.iter().filter(|t| !self.is_batched(t)).map(storage);
+            self.shared.borrow_mut().extend(parts.filter(|id| args.contains(id)));
         }
         self.batched.borrow_mut().extend(results.iter().map(storage));
         let mut inner = frame.inner.unwrap_or_default();
         if frame.bound {
+            // The formulas of its steps have numbers of this example.
+            for t in results.iter().filter(|t| t.requires_grad() && !t.is_leaf()) {
+                refuse_gradient(t, gradient_of_one(traced)).unwrap_or_else(|e| self.refuse(e));
+            }
             self.lost.borrow_mut().extend(inner.drain(..).flat_map(Recorded::into_results));
         }
         let step = Step {
@@ -417,7 +475,8 @@ impl Tracer for Recorder {
             outs: traced.outs.to_vec(),
             results: results.to_vec(),
             grad: frame.grad,
-            drawn: frame.drawn.filter(|_| self.randomness == Randomness::Same),
+            drawn: frame.drawn.filter(|_| !differs),
+            draws_at: frame.drawn.filter(|_| differs),
             inner,
             lifted: frame.lifted,
         };

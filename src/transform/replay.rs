@@ -32,6 +32,8 @@ pub struct Replay {
     apart: HashSet<usize>,
     /// Whether any step writes.
     writes: bool,
+    /// By the generator's state in the example, that in the batch: what is drawn again from one state (a checkpoint) is the same.
+    states: HashMap<(u64, u64), (u64, u64)>,
 }
 
 fn unknown(t: &Tensor) -> Error {
@@ -57,6 +59,7 @@ impl Replay {
             lifted: HashMap::new(),
             apart: HashSet::new(),
             writes: false,
+            states: HashMap::new(),
         }
     }
     /// `batch` stands for `example` from now on.
@@ -78,8 +81,13 @@ impl Replay {
         let id = t.storage().id();
         let (batch, in_graph) = match (self.lifted.get(&id), self.shown.get(&id)) {
             (Some(whole), _) => (self.part(whole, t)?, true),
-            (None, Some(list)) => another_handle(list, t)?,
+            (None, Some(list)) => match another_handle(list, t) {
+                Some(found) => found,
+                None if self.origins.lost.contains(&id) => return Err(only_of_this_example(t)),
+                None => part_without_handle(list, t)?,
+            },
             (None, None) if self.origins.lost.contains(&id) => return Err(only_of_this_example(t)),
+            (None, None) if self.origins.shared.contains(&id) => return Ok(None),
             (None, None) if self.origins.batched.contains(&id) => return Err(unknown(t)),
             (None, None) => return Ok(None),
         };
@@ -87,8 +95,15 @@ impl Replay {
         let outside = t.is_leaf() && in_graph && batch.requires_grad() || !is_dual(t) && is_dual(&batch);
         Ok(Some(if outside { batch.detach() } else { batch }))
     }
+    fn knows(&self, t: &Tensor) -> bool {
+        let id = t.storage().id();
+        self.now.contains_key(&t.id()) || self.shown.contains_key(&id) || self.lifted.contains_key(&id)
+    }
     /// What `t` shows of its storage, of which `whole` holds all for each example.
     fn part(&self, whole: &Tensor, t: &Tensor) -> Result<Tensor> {
+        if whole.dtype() != t.dtype() {
+            return Err(unknown(t));
+        }
         let l = t.layout();
         let with_batch = |first: usize, rest: &[usize]| -> Ints {
             std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
@@ -186,7 +201,7 @@ impl Replay {
     fn functional(&mut self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
         // A draw that is to be the same for all examples is a loop.
         if step.drawn.is_none() && step.op.also_writes() == 0 {
-            match batch::run(call) {
+            match self.drawing(step, |_| batch::run(call)) {
                 Ok(outputs) => return Ok(outputs),
                 // A hook has ended the call: it is not that there is no rule.
                 Err(e) if e.class() == Class::Python => return Err(e),
@@ -194,7 +209,26 @@ impl Replay {
                 Err(_) => {}
             }
         }
-        self.looped(step, call)
+        self.drawing(step, |s| s.looped(step, call))
+    }
+
+    /// A call that may draw, from the state of an earlier one if the example did.
+    fn drawing<R>(&mut self, step: &Step, run: impl FnOnce(&mut Replay) -> Result<R>) -> Result<R> {
+        let Some(at) = step.draws_at else { return run(self) };
+        let generator = default_generator();
+        let now = generator.state();
+        if let Some(&(seed, offset)) = self.states.get(&at) {
+            generator.set_state(seed, offset);
+            let result = run(self);
+            let (seed, offset) = generator.state();
+            generator.set_state(now.0, if seed == now.0 { offset.max(now.1) } else { now.1 });
+            return result;
+        }
+        let result = run(self);
+        if result.is_ok() && generator.state() != now {
+            self.states.insert(at, now);
+        }
+        result
     }
 
     /// Whether autograd records the call itself, not its steps.
@@ -207,9 +241,10 @@ impl Replay {
     /// The steps of an op that decomposes; nothing records its gradient.
     fn inner(&mut self, step: &Step) -> Result<Outputs> {
         step.inner.iter().try_for_each(|s| self.recorded(s))?;
-        let result = |t: &Tensor| match self.find(t)? {
-            Some(batch) => Ok(batch),
-            None => EXPAND.call((t, self.sizes(t))).ok(),
+        // A step that reads nothing of the example has run once.
+        let result = |t: &Tensor| match self.knows(t) {
+            true => self.batch_of(t),
+            false => EXPAND.call((t, self.sizes(t))).ok(),
         };
         step.results.iter().map(result).collect()
     }
@@ -227,16 +262,17 @@ impl Replay {
         }
         self.check_writable(own, step)?;
         if step.drawn.is_none() {
-            match batch::run_inplace(call) {
-                Some(Ok(_)) => return Ok(()),
+            match self.drawing(step, |_| batch::run_inplace(call).unwrap_or_else(|| Err(batch::no_rule()))) {
+                Ok(_) => return Ok(()),
                 // Errors of the write itself, which the loop would raise too.
-                Some(Err(e)) if e.class() == Class::Python || own.is_leaf() && own.requires_grad() => return Err(e),
+                Err(e) if e.class() == Class::Python => return Err(e),
+                Err(e) if e.class() != Class::NotImplemented && own.is_leaf() && own.requires_grad() => return Err(e),
                 _ => {}
             }
         }
         let by_rule = matches!(step.op.batch_rule(), Batching::Rule(_));
         if step.drawn.is_some() || !by_rule && step.op.forms.has(crate::op::Forms::ONLY_INPLACE) {
-            return self.looped(step, call).map(drop);
+            return self.drawing(step, |s| s.looped(step, call)).map(drop);
         }
         let new = self.functional(&Step { form: Form::Functional, ..step.shallow() }, call)?.swap_remove(0);
         COPY_.call_inplace((own, new)).map(drop)
@@ -351,7 +387,8 @@ fn views_of_batch(step: &Step, call: &BatchedCall) -> Option<Result<Outputs>> {
 fn same_view(example: &Tensor, batch: &Tensor, t: &Tensor) -> Option<Result<Tensor>> {
     let (e, b, l) = (example.layout(), batch.layout(), t.layout());
     let alike = (0..e.shape.len()).all(|d| e.shape[d] == 1 || e.strides[d] == b.strides[d + 1]);
-    let is_part = t.storage().same(example.storage()) && t.dtype() == example.dtype();
+    let within = l.offset >= e.offset && l.end() <= e.end();
+    let is_part = within && t.storage().same(example.storage()) && t.dtype() == example.dtype();
     let offset = (b.offset + l.offset).checked_sub(e.offset).filter(|_| alike && is_part)?;
     let with_batch = |first: usize, rest: &[usize]| -> Ints {
         std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
@@ -365,19 +402,25 @@ fn is_dual(t: &Tensor) -> bool {
     forward::levels(forward::visible()).any(|level| forward::is_dual(t, level))
 }
 
-/// The batch of a handle that no call made (`detach`, a saved tensor, a part of what a call made), from those of other handles
-/// on its memory; and whether that is the batch of a tensor with a history.
-fn another_handle(list: &[(Tensor, Tensor)], t: &Tensor) -> Result<(Tensor, bool)> {
-    let stands = |e: &Tensor| e.is_leaf() == t.is_leaf() && is_dual(e) == is_dual(t);
+fn stands_as(e: &Tensor, t: &Tensor) -> bool {
+    e.is_leaf() == t.is_leaf() && is_dual(e) == is_dual(t)
+}
+
+/// The batch of a handle that no call made (`detach`, a saved tensor), from those of other handles on its memory; and whether
+/// that is the batch of a tensor with a history.
+fn another_handle(list: &[(Tensor, Tensor)], t: &Tensor) -> Option<(Tensor, bool)> {
     let alike = |(e, _): &&(Tensor, Tensor)| e.layout() == t.layout() && e.dtype() == t.dtype();
     let all = || list.iter().rev().filter(alike);
     // A derivative passes only by a handle that has one.
-    let found = all().find(|(e, _)| stands(e)).or_else(|| all().find(|(e, _)| !e.is_leaf())).or_else(|| all().next());
-    if let Some((e, batch)) = found {
-        return Ok((batch.clone(), !e.is_leaf()));
-    }
+    let (e, batch) =
+        all().find(|(e, _)| stands_as(e, t)).or_else(|| all().find(|(e, _)| !e.is_leaf())).or_else(|| all().next())?;
+    Some((batch.clone(), !e.is_leaf()))
+}
+
+/// The same of a part of what other handles show.
+fn part_without_handle(list: &[(Tensor, Tensor)], t: &Tensor) -> Result<(Tensor, bool)> {
     let part = |(e, batch): &(Tensor, Tensor)| Some((same_view(e, batch, t)?, !e.is_leaf()));
-    match list.iter().rev().filter(|(e, _)| stands(e)).chain(list.iter().rev()).find_map(part) {
+    match list.iter().rev().filter(|(e, _)| stands_as(e, t)).chain(list.iter().rev()).find_map(part) {
         Some((view, in_graph)) => Ok((view?, in_graph)),
         None => Err(unknown(t)),
     }

@@ -286,7 +286,8 @@ class Function(metaclass=_FunctionMeta):
                     output = cls.forward(ctx, *args, **kwargs)
         finally:
             _set_fwd_grad_enabled(enabled)
-        return _record(cls, ctx, args, output, separate, levels), (*ctx._to_save, *vars(ctx).values())
+        saved = (*ctx._to_save, *vars(ctx).values())
+        return _record(cls, ctx, args, output, separate, levels), saved
 
 
 def _bind_arguments(forward, args, kwargs):

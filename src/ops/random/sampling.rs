@@ -365,6 +365,7 @@ pub static MULTINOMIAL: Op = Op {
     forms: FMO,
     body: opaque(picks, multinomial),
     vjp: Vjp::None("indices"),
+    batch: Batching::Fold(2, &[0]),
     samples: &["f32[3](= 0, 1, 0), 1", "f32[2,2](= 0, 1, 2, 0), 3, True"],
     errors: &[
         ("f32[2](= 1, 1), 3", "RuntimeError", "without replacement"),

@@ -138,6 +138,7 @@ pub static VIEW_AS_REAL: Op = Op {
         Ok((l, t.dtype().to_real()))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| VIEW_AS_COMPLEX.call((c.g().contiguous(),)))]),
+    batch: Batching::Leading,
     samples: &["c64[2,3]", "c64[]"],
     errors: &[("f32[2]", "TypeError", "only supported for complex")],
     ..OP
