@@ -16,6 +16,7 @@ mod norm;
 mod norm_channels;
 mod params;
 mod pooling;
+mod product;
 mod program;
 mod random;
 mod recurrent;
