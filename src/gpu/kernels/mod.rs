@@ -7,6 +7,7 @@ mod attention;
 mod contract;
 mod conv;
 mod element;
+mod factor;
 mod grid_sample;
 mod index;
 mod kernel;
@@ -37,6 +38,7 @@ mod view;
 
 pub use self::attention::*;
 pub use self::conv::*;
+pub use self::factor::*;
 pub use self::grid_sample::*;
 pub use self::index::*;
 pub use self::map::*;

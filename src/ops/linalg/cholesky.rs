@@ -4,6 +4,7 @@
 //! triangle.
 
 use super::checks::*;
+use super::on_gpu;
 use super::solve::{compatible, triangular};
 use crate::cpu::linalg::{At, Batch, Field, factor};
 use crate::dtype::DType;
@@ -54,7 +55,10 @@ pub static CHOLESKY_EX: Op = Op {
             }
             if c.flag(2) { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
         },
-        None,
+        Some(|c, out| {
+            on_gpu::cholesky(c.tensor(0)?, c.flag(1), out)?;
+            if c.flag(2) { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
+        }),
     ),
     vjp: Vjp::Each(&[d(0, OUT0, |c| {
         let turn = |t: Term| if c.flag(1) { t.mh() } else { t };
@@ -101,7 +105,7 @@ pub static CHOLESKY: Op = Op {
         ("f32[2,2,2](zeros)", "LinAlgError", "linalg.cholesky: (Batch element 0): The factorization"),
         ("f32[2,3]", "RuntimeError", "linalg.cholesky: A must be batches of square matrices"),
     ],
-    ..MATRIX
+    ..SOLVER
 };
 
 /// X of `A X = B` for the Cholesky factor of A.
@@ -144,7 +148,7 @@ pub static CHOLESKY_SOLVE: Op = Op {
     ],
     out_dtype: Some(OutDType::Castable),
     batch: Batching::Leading,
-    ..MATRIX
+    ..SOLVER
 };
 
 /// A factor with a zero on its diagonal has no inverse.
