@@ -27,8 +27,10 @@ fn main(
         var most = T(-1);
         var place = j;
         for (var i = j + lane; i < {{rows}}; i += LANES) {
-            let size = abs(read_a(at(i, j)));
-            if (size > most) {
+            let x = read_a(at(i, j));
+            // A NaN on the diagonal stays there; elsewhere it is never the largest.
+            let size = select(abs(x), inf_(), i == j && is_nan(x));
+            if (less(most, size)) {
                 most = size;
                 place = i;
             }
@@ -39,7 +41,7 @@ fn main(
             workgroupBarrier();
             if (lane < width) {
                 let other = sizes[lane + width];
-                if (other > sizes[lane] || (other == sizes[lane] && places[lane + width] < places[lane])) {
+                if (less(sizes[lane], other) || (same(other, sizes[lane]) && places[lane + width] < places[lane])) {
                     sizes[lane] = other;
                     places[lane] = places[lane + width];
                 }

@@ -75,6 +75,89 @@ def test_determinants(size):
     assert torch.equal(torch.linalg.slogdet(a.gpu().flip(-2))[0].cpu(), torch.linalg.slogdet(a.flip(-2))[0])
 
 
+TALL = [
+    (1, 1),
+    (3, 1),
+    (1, 4),
+    (33, 32),
+    (70, 40),
+    (40, 70),
+    (65, 65),
+    (2, 3, 5, 2),
+    (2, 2, 7),
+    (0, 3),
+    (3, 0),
+    (0, 4, 3),
+]
+
+
+@pytest.mark.parametrize("shape", TALL)
+def test_qr(shape):
+    a = torch.randn(shape)
+    for mode in ("reduced", "complete", "r"):
+        for x, y in zip(torch.linalg.qr(a.gpu(), mode), torch.linalg.qr(a, mode), strict=True):
+            torch.testing.assert_close(x.cpu(), y, rtol=1e-3, atol=1e-4)
+    if shape[-2] > shape[-1] and a.numel():
+        both(lambda a: torch.linalg.qr(a)[0], a)
+        both(lambda a: torch.linalg.qr(a)[1], a)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1, 1e30])
+def test_qr_of_columns_that_need_no_reflection(scale):
+    a = torch.zeros(40, 36)
+    a[:20, 3] = torch.arange(20.0)
+    a[7, 7], a[7:, 34] = -2, 3
+    q, r = torch.linalg.qr((a * scale).gpu())
+    want_q, want_r = torch.linalg.qr(a)
+    torch.testing.assert_close(q.cpu(), want_q, rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(r.cpu() / scale, want_r, rtol=1e-3, atol=1e-5)
+    assert torch.linalg.qr(torch.full((3, 3), math.nan, device="gpu"))[1].isnan().any()
+
+
+def test_products_of_reflections():
+    a, other = torch.randn(2, 70, 40), torch.randn(2, 70, 3)
+    raw, taus = torch.geqrf(a)
+    on = torch.geqrf(a.gpu())
+    torch.testing.assert_close(on[0].cpu(), raw, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(on[1].cpu(), taus, rtol=1e-3, atol=1e-4)
+    both(lambda a, taus: torch.linalg.householder_product(a, taus), raw[:, :9, :5], taus[:, :5])
+    # Factors of any size, zeros too, and fewer than columns.
+    taus[:, ::2] = 0
+    for k in (40, 33, 0):
+        got = torch.linalg.householder_product(raw.gpu(), taus[:, :k].gpu()).cpu()
+        torch.testing.assert_close(got, torch.linalg.householder_product(raw, taus[:, :k]), rtol=1e-3, atol=1e-4)
+    for transpose in (False, True):
+        got = torch.ormqr(raw.gpu(), taus.gpu(), other.gpu(), transpose=transpose).cpu()
+        torch.testing.assert_close(got, torch.ormqr(raw, taus, other, transpose=transpose), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", TALL)
+def test_lu(shape):
+    a = torch.randn(shape)
+    for x, y in zip(torch.linalg.lu(a.gpu()), torch.linalg.lu(a), strict=True):
+        torch.testing.assert_close(x.cpu(), y, rtol=1e-3, atol=1e-4)
+    lu, pivots = torch.linalg.lu_factor(a.gpu())
+    assert torch.equal(pivots.cpu(), torch.linalg.lu_factor(a)[1])
+    parts = torch.lu_unpack(lu, pivots)
+    torch.testing.assert_close((parts[0] @ parts[1] @ parts[2]).cpu(), a, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_systems_of_factored_matrices(size):
+    a, b = matrices(size).flip(-2), torch.randn(*size, 3)
+    both(lambda a, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b), a, b)
+    both(lambda a, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b.mT, left=False, adjoint=True), a, b)
+    both(lambda a: torch.cholesky_inverse(torch.linalg.cholesky(a @ a.mT)), a)
+
+
+def test_pivots_that_name_no_row():
+    for pivots in ([2, 4, 3], [0, 1, 2]):
+        with pytest.raises(RuntimeError, match="between 1 and 3, got [04]"):
+            torch.lu_unpack(torch.eye(3, device="gpu"), torch.tensor(pivots, dtype=torch.int32, device="gpu"))
+    with pytest.raises(torch.linalg.LinAlgError, match="The diagonal element 3 is zero"):
+        torch.cholesky_inverse(torch.diag(torch.tensor([1.0, 2, 0])).gpu())
+
+
 def test_matrices_that_fail():
     with pytest.raises(torch.linalg.LinAlgError, match="The diagonal element 2 is zero"):
         torch.linalg.inv(torch.tensor([[1.0, 2.0], [2.0, 4.0]], device="gpu"))

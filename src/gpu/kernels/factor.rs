@@ -18,7 +18,7 @@ const COLUMNS: &str = include_str!("../../../shaders/matrix_columns.wgsl");
 const DETERMINANT: &str = include_str!("../../../shaders/determinant.wgsl");
 
 /// Columns factored, or unknowns solved, in one dispatch.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 
 /// The rows of a block that starts at `first` and has `count` of them, in the order in which they become known.
 const SOLVE: &str = "for (var step = 0u; step < {{count}}; step++) {
@@ -41,32 +41,37 @@ const EXCHANGE: &str = "for (var i = 0u; i < {{steps}}; i++) {
     }";
 
 /// The last two dimensions of a view, from a row and a column on.
-struct Block<'a> {
+pub(super) struct Block<'a> {
     view: View<'a>,
     shape: Dims,
 }
 impl<'a> Block<'a> {
-    fn of(v: &View<'a>, rows: [usize; 2], cols: [usize; 2]) -> Block<'a> {
+    pub(super) fn of(v: &View<'a>, rows: [usize; 2], cols: [usize; 2]) -> Block<'a> {
         let (mut shape, r) = (Dims::from(v.shape), v.shape.len() - 2);
         (shape[r], shape[r + 1]) = (rows[1] - rows[0], cols[1] - cols[0]);
         let offset = v.offset + rows[0] * v.strides[r] + cols[0] * v.strides[r + 1];
         Block { view: View { offset, ..*v }, shape }
     }
-    fn view(&self) -> View<'_> {
+    pub(super) fn view(&self) -> View<'_> {
         View { shape: &self.shape, ..self.view }
     }
 }
 
 /// Rows and columns.
-fn sizes(v: &View) -> [usize; 2] {
+pub(super) fn sizes(v: &View) -> [usize; 2] {
     [v.shape[v.shape.len() - 2], v.shape[v.shape.len() - 1]]
 }
 /// How many matrices.
-fn count(v: &View) -> usize {
+pub(super) fn count(v: &View) -> usize {
     v.shape[..v.shape.len() - 2].iter().product()
 }
 /// The strides of rows and columns, and a walk over the matrices.
-fn matrices<'a>(kernel: Kernel<'a>, name: &'static str, strides: [&'static str; 2], v: &View) -> Result<Kernel<'a>> {
+pub(super) fn matrices<'a>(
+    kernel: Kernel<'a>,
+    name: &'static str,
+    strides: [&'static str; 2],
+    v: &View,
+) -> Result<Kernel<'a>> {
     let rank = v.shape.len();
     let kernel = kernel.walk(name, &v.shape[..rank - 2], &v.strides[..rank - 2]);
     kernel.number(strides[0], v.strides[rank - 2])?.number(strides[1], v.strides[rank - 1])

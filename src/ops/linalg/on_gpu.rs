@@ -1,9 +1,10 @@
 //! The decompositions that have shaders: their kernels' functions for the GPU.
 
-use super::checks::turned;
+use super::checks::{lead, sizes, turned};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu;
+use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -69,4 +70,25 @@ pub(super) fn sign_and_log(c: &Call, out: &[Tensor]) -> Result<()> {
     let (lu, pivots) = factored(c.tensor(0)?, &int32(&out[0], out[0].shape())?)?;
     let out = [out[0].gpu_view()?, out[1].gpu_view()?];
     gpu::sign_and_log(&lu.gpu_view()?, &pivots.gpu_view()?, out)
+}
+
+/// Q, where it is wanted, and R.
+pub(super) fn qr(a: &Tensor, q: Option<&Tensor>, r: &Tensor) -> Result<()> {
+    let ((m, n), a) = (sizes(a), copied(a)?);
+    let factors: Dims = lead(&a).iter().copied().chain([m.min(n)]).collect();
+    let taus = Tensor::empty(&factors, a.dtype(), a.device())?;
+    gpu::qr(&a.gpu_view()?, &taus.gpu_view()?)?;
+    let rows = a.with_layout(a.layout().slice(a.ndim() - 2, (0, sizes(r).0, 1)));
+    gpu::triangle(&rows.gpu_view()?, 0, true, &r.gpu_view()?)?;
+    q.map_or(Ok(()), |q| gpu::reflections(&a.gpu_view()?, &taus.gpu_view()?, &q.gpu_view()?))
+}
+
+pub(super) fn reflections(a: &Tensor, taus: &Tensor, out: &Tensor) -> Result<()> {
+    gpu::reflections(&a.gpu_view()?, &copied(taus)?.gpu_view()?, &out.gpu_view()?)
+}
+
+/// P of `A = P L U`; pivots are rows of it.
+pub(super) fn permutation(pivots: &Tensor, out: &Tensor) -> Result<()> {
+    identity(out)?;
+    gpu::exchange_rows(&turned(out).gpu_view()?, &copied(pivots)?.gpu_view()?)
 }

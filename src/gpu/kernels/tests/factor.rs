@@ -20,6 +20,12 @@ fn factorizations_validate() {
                 }
                 sign_and_log(&a.view(), &pivots.view(), [sign.view(), log.view()])?;
             }
+            for (m, n, strided) in [(5, 3, false), (40, 70, true), (5000, 20, false)] {
+                let matrix = || Hollow::new(&[2, m, n], dtype, strided);
+                let (a, q, taus) = (matrix(), matrix(), Hollow::new(&[2, m.min(n)], dtype, false));
+                qr(&a.view(), &taus.view())?;
+                reflections(&a.view(), &taus.view(), &q.view())?;
+            }
         }
         Ok(())
     });
