@@ -81,12 +81,13 @@ fn product(which: u32, row0: u32, col0: u32, depth: u32, lane: u32, to: ptr<func
     *to = sums;
 }
 
-// Adds the weights in `block` times the columns from `col0` of operand `which`, rows of `depth` elements.
-fn accumulate(which: u32, col0: u32, depth: u32, lane: u32, to: ptr<function, Sums>) {
+// Adds the weights in `block` times the columns from `col0` to `end` of operand `which`, rows of `depth` elements.
+fn accumulate(which: u32, col0: u32, end: u32, depth: u32, lane: u32, to: ptr<function, Sums>) {
     let row = lane / ACROSS * RM;
     let col = lane % ACROSS;
     var sums = *to;
-    for (var start = 0u; start < COLS; start += PART) {
+    let count = min(COLS, end - col0);
+    for (var start = 0u; start < count; start += PART) {
         workgroupBarrier();
         for (var i = lane; i < PART * WIDTH; i += LANES) {
             let e = i % WIDTH;
@@ -97,7 +98,8 @@ fn accumulate(which: u32, col0: u32, depth: u32, lane: u32, to: ptr<function, Su
             tile[i] = v;
         }
         workgroupBarrier();
-        for (var c = 0u; c < PART; c++) {
+        let n = min(PART, count - start);
+        for (var c = 0u; c < n; c++) {
             var right: array<T, {{RE}}>;
             for (var j = 0u; j < RE; j++) {
                 right[j] = tile[c * WIDTH + col + j * ACROSS];

@@ -1,8 +1,9 @@
 // Softmax of the scores times the values, in one pass over the keys: each query keeps the maximum of its scores and the
-// sum of their exponentials so far, and rescales when the maximum grows. Keys `first` to `last`; what lies before them is
-// taken from the results of the dispatch before.
+// sum of their exponentials so far, and rescales when the maximum grows. A workgroup has a piece of `length` keys, of which
+// it visits those from `first` to `last`; what lies before them in the piece is taken from the results of the dispatch before.
 // Part of attention.wgsl.
 var<workgroup> parts: array<T, {{ROWS}} * {{ACROSS}}>;
+var<workgroup> tops: array<T, {{ROWS}}>;
 var<private> from_q: u32;
 var<private> from_k: u32;
 var<private> from_v: u32;
@@ -27,12 +28,14 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let unit = g.y * groups.x + g.x;
-    let head = min(unit / {{blocks}}, {{heads}} - 1u);
+    let whole = min(unit / {{blocks}}, {{heads}} * {{pieces}} - 1u);
+    let head = whole % {{heads}};
+    let key0 = whole / {{heads}} * {{length}};
     let row0 = unit % {{blocks}} * ROWS;
     from_q = {{q}} + walk_q(head);
     from_k = {{k}} + walk_k(head / {{each}});
     from_v = {{v}} + walk_v(head / {{each}});
-    let from_out = {{out}} + walk_out(head);
+    let from_out = {{out}} + walk_out(whole);
     let row = lane / ACROSS * RM;
     let col = lane % ACROSS;
     var result: Sums;
@@ -43,7 +46,7 @@ fn main(
         top[i] = lowest_();
         let r = row0 + row + i;
         if ({{first}} > 0u && r < {{queries}}) {
-            top[i] = read_logs({{logs}} + head * {{queries}} + r);
+            top[i] = read_logs({{logs}} + whole * {{queries}} + r);
             total[i] = select(T(0), T(1), col == 0u && !is_nothing(top[i]));
             for (var j = 0u; j < RE; j++) {
                 if (col + j * ACROSS < {{depth}}) {
@@ -52,8 +55,9 @@ fn main(
             }
         }
     }
-    let end = select({{last}}, min({{last}}, row0 + ROWS), {{causal}});
-    for (var col0 = {{first}}; col0 < end; col0 += COLS) {
+    let last = min(key0 + {{last}}, {{keys}});
+    let end = select(last, min(last, row0 + ROWS), {{causal}});
+    for (var col0 = key0 + {{first}}; col0 < end; col0 += COLS) {
         var scores: Scores;
         product(0u, row0, col0, {{width}}, lane, &scores);
         for (var i = 0u; i < RM; i++) {
@@ -66,11 +70,16 @@ fn main(
             parts[(row + i) * ACROSS + col] = most;
         }
         workgroupBarrier();
-        for (var i = 0u; i < RM; i++) {
-            var most = top[i];
-            for (var t = 0u; t < ACROSS; t++) {
-                most = max(most, parts[(row + i) * ACROSS + t]);
+        if (lane < ROWS) {
+            var most = parts[lane * ACROSS];
+            for (var t = 1u; t < ACROSS; t++) {
+                most = max(most, parts[lane * ACROSS + t]);
             }
+            tops[lane] = most;
+        }
+        workgroupBarrier();
+        for (var i = 0u; i < RM; i++) {
+            let most = max(top[i], tops[row + i]);
             let shift = lowered(most);
             let keep = exp_(top[i] - shift);
             var sum = T(0);
@@ -85,14 +94,14 @@ fn main(
             }
         }
         share(scores, lane);
-        accumulate(1u, col0, {{depth}}, lane, &result);
+        accumulate(1u, col0, {{keys}}, {{depth}}, lane, &result);
     }
     workgroupBarrier();
     for (var i = 0u; i < RM; i++) {
         parts[(row + i) * ACROSS + col] = total[i];
     }
     workgroupBarrier();
-    if (unit >= {{blocks}} * {{heads}}) {
+    if (unit >= {{blocks}} * {{heads}} * {{pieces}}) {
         return;
     }
     for (var i = 0u; i < RM; i++) {
@@ -110,7 +119,7 @@ fn main(
                 }
             }
             if (col == 0u) {
-                write_logs({{logs}} + head * {{queries}} + r, select(lowest_(), top[i] + ln_(sum), some));
+                write_logs({{logs}} + whole * {{queries}} + r, select(lowest_(), top[i] + ln_(sum), some));
             }
         }
     }

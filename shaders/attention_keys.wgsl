@@ -58,9 +58,9 @@ fn main(
                 }
             }
             share(weights, lane);
-            accumulate(1u, col0, {{depth}}, lane, &of_value);
+            accumulate(1u, col0, {{queries}}, {{depth}}, lane, &of_value);
             share(slopes, lane);
-            accumulate(0u, col0, {{width}}, lane, &of_key);
+            accumulate(0u, col0, {{queries}}, {{width}}, lane, &of_key);
         }
     }
     if (unit >= {{blocks}} * {{groups}}) {

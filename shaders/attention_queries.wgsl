@@ -52,7 +52,7 @@ fn main(
             }
         }
         share(slopes, lane);
-        accumulate(0u, col0, {{width}}, lane, &result);
+        accumulate(0u, col0, {{keys}}, {{width}}, lane, &result);
     }
     if (unit >= {{blocks}} * {{heads}}) {
         return;

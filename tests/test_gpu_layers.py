@@ -45,19 +45,18 @@ def close(pairs, tolerance):
 
 
 SHAPES = [
-    # batch, heads, heads of keys, queries, keys, head, head of values
-    (1, 1, 1, 1, 1, 1, 1),
-    (2, 3, 3, 5, 7, 4, 6),
-    (1, 2, 1, 33, 65, 40, 16),
-    (1, 1, 1, 70, 90, 64, 64),
-    (1, 2, 2, 65, 31, 100, 128),
-    (1, 2, 1, 3, 130, 256, 200),
-    (1, 1, 1, 34, 35, 129, 250),
+    # batch, heads, heads of keys, queries, keys, head, head of values; each tile is a shader to compile, for every kind
+    ((1, 1, 1, 1, 1, 1, 1), "plain causal"),
+    ((2, 3, 3, 5, 7, 4, 6), "plain causal bool added"),
+    ((1, 2, 1, 33, 65, 16, 30), "plain causal bool added"),
+    ((1, 1, 1, 70, 90, 64, 40), "plain causal"),
+    ((1, 2, 2, 65, 31, 100, 128), "bool"),
+    ((1, 2, 1, 3, 130, 256, 200), "added"),
+    ((1, 1, 1, 34, 35, 129, 250), "causal"),
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", ["plain", "causal", "bool", "added"])
+@pytest.mark.parametrize(("shape", "kind"), [(shape, kind) for shape, kinds in SHAPES for kind in kinds.split()])
 def test_attention_at_any_size(shape, kind):
     b, h, g, l, s, e, d = shape
     q, k, v = torch.randn(b, h, l, e), torch.randn(b, g, s, e), torch.randn(b, g, s, d)
@@ -74,7 +73,7 @@ def test_attention_at_any_size(shape, kind):
 def test_attention_in_other_dtypes(dtype):
     if dtype == torch.float64 and not torch.gpu.get_device_properties("gpu:0").has_float64:
         pytest.skip("a GPU without float64")
-    tensors = torch.randn(2, 2, 37, 40), torch.randn(2, 2, 45, 40), torch.randn(2, 2, 45, 24)
+    tensors = torch.randn(2, 2, 37, 20), torch.randn(2, 2, 45, 20), torch.randn(2, 2, 45, 24)
     tolerance = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float64: 1e-12}[dtype]
     close(both(lambda q, k, v: F.scaled_dot_product_attention(q, k, v), tensors, dtype), tolerance)
 
@@ -140,6 +139,22 @@ def test_rows_longer_than_a_dispatch(queries, keys, causal, dtype):
         return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
 
     close(both(attention, (q, k, v), dtype), 1e-4 if dtype == torch.float32 else 5e-3)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("queries", "keys"), [(1, 1024), (2, 3000), (7, 1500), (40, 2100)])
+def test_few_queries_of_many_keys_in_pieces(queries, keys, causal):
+    q, k, v = torch.randn(2, 2, queries, 24), torch.randn(2, 1, keys, 24), torch.randn(2, 1, keys, 40)
+    mask = torch.zeros(queries, keys)
+    mask[0, 512:] = -math.inf
+    mask[-1] = -math.inf
+
+    def attention(q, k, v):
+        added = None if causal else mask.to(q.device, q.dtype)
+        return F.scaled_dot_product_attention(q, k, v, added, is_causal=causal, enable_gqa=True)
+
+    for dtype, tolerance in ((torch.float32, 2e-5), (torch.float16, 2e-3)):
+        close(both(attention, (q, k, v), dtype), tolerance)
 
 
 def test_attention_is_a_few_dispatches_and_has_no_matrix_of_scores():

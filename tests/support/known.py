@@ -83,12 +83,6 @@ KNOWN = [
         "lstm.data gru.data rnn_tanh.data rnn_relu.data",
         "batch sizes are numbers of the program: they are read, and PyTorch refuses them on a GPU",
     ),
-    (
-        "shaders",
-        "nn.functional.scaled_dot_product_attention lstm.input gru.input rnn_tanh.input rnn_relu.input lstm_cell gru_cell "
-        "rnn_tanh_cell rnn_relu_cell _recurrent_layer",
-        "the body takes a kernel of the CPU by the device; on a GPU its steps run",
-    ),
     ("nodes keep", "nn.functional.interpolate", "the pooling of an area keeps sizes alone"),
     ("strides", "gru_cell", "the result is row-major for any layout of the state"),
     (

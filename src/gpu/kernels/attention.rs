@@ -23,6 +23,9 @@ const KEYS: &str = include_str!("../../../shaders/attention_keys.wgsl");
 
 /// Elements of a row that are multiplied between two barriers.
 const DEPTH: usize = 32;
+/// Workgroups that keep a device busy, and the fewest keys of a piece.
+const BUSY: usize = 128;
+const PIECE: usize = 512;
 /// The largest head that the kernels serve.
 pub const HEAD: usize = 256;
 
@@ -60,12 +63,18 @@ impl Tile {
         match (wide, rows, size) {
             (true, _, 3) => tile(["", "", "", "16x32 of 256, wide"], 16, 32, 4, 16),
             (true, ..) => tile(["16x32 of 32, wide", "16x32 of 64, wide", "16x32 of 128, wide", ""], 16, 32, 8, 8),
+            (_, 0..=2, _) if sums == 1 => {
+                let names = ["2x64 of 64", "2x64 of 64", "2x64 of 128", "2x64 of 256"];
+                Tile { width: (32 << size).max(64), ..tile(names, 2, 64, 1, 64) }
+            }
             (_, 0..=8, _) => tile(["8x64 of 32", "8x64 of 64", "8x64 of 128", "8x64 of 256"], 8, 64, 2, 32),
             (.., 3) if sums > 1 => tile(["", "", "", "16x32 of 256"], 16, 32, 8, 16),
             (.., 2) if sums > 1 => tile(["", "", "32x32 of 128, twice", ""], 32, 32, 16, 8),
             (.., 3) => tile(["", "", "", "32x32 of 256"], 32, 32, 8, 16),
             (_, 0..=32, _) => tile(["32x32 of 32", "32x32 of 64", "32x32 of 128", ""], 32, 32, 8, 8),
-            _ => tile(["64x32 of 32", "64x32 of 64", "64x32 of 128", ""], 64, 32, 16, 8),
+            (.., 2) => tile(["", "", "64x32 of 128", ""], 64, 32, 16, 8),
+            _ if sums > 1 => tile(["64x32 of 32, twice", "64x32 of 64, twice", "", ""], 64, 32, 16, 8),
+            _ => tile(["64x32 of 32", "64x32 of 64", "", ""], 64, 32, 8, 8),
         }
     }
     fn lanes(&self) -> usize {
@@ -200,7 +209,10 @@ impl<'a> Staged<'a> {
     }
 }
 
-/// `out` `[B, H, L, D]`, and for each query the logarithm of the sum of its exponentials `[B, H, L]`, dense.
+/// `out` `[B, H, L, D]`, and for each query the logarithm of the sum of its exponentials `[B, H, L]`, both dense.
+///
+/// Few queries of many keys do not keep a device busy: the keys are cut into pieces, whose results are averaged by the
+/// exponentials of their logarithms, which is attention again, of one query to as many keys as there are pieces.
 pub fn attention(o: &Attention, out: &View, logs: &View) -> Result<()> {
     out.require_own()?;
     o.check()?;
@@ -209,18 +221,52 @@ pub fn attention(o: &Attention, out: &View, logs: &View) -> Result<()> {
         return Err(Error::internal("attention: an operand without elements"));
     }
     let tile = Tile::of(queries, o.head_size(), out.dtype.size() == 8, 1);
+    let wanted = if queries <= tile.rows { (BUSY / heads).min(keys / PIECE).max(1) } else { 1 };
+    let length = keys.div_ceil(wanted).next_multiple_of(tile.cols);
+    let pieces = keys.div_ceil(length);
+    if pieces == 1 {
+        return forward(o, &tile, [1, length], out, logs);
+    }
+    let (dtype, rows, depth) = (dtype_of(compute_of(out.dtype)?), heads * queries, out.shape[3]);
+    let memory = |n: usize| out.scratch(n * dtype.size());
+    let buffers = [memory(pieces * rows * depth)?, memory(pieces * rows)?, memory(1)?];
+    let view = |i: usize| View { buffer: &buffers[i], dtype, shape: &[], strides: &[], offset: 0 };
+    let shape = [pieces * o.query.shape[0], o.query.shape[1], queries, depth];
+    let strides = contiguous_strides(&shape);
+    forward(o, &tile, [pieces, length], &View { shape: &shape, strides: &strides, ..view(0) }, &view(1))?;
+    copy(&Input::Scalar(Scalar::Int(1)), &view(2))?;
+    let sums = Attention {
+        query: View { shape: &[rows, 1, 1, 1], strides: &[0; 4], ..view(2) },
+        key: View { shape: &[rows, 1, pieces, 1], strides: &[1, 1, rows, 1], ..view(1) },
+        value: View { shape: &[rows, 1, pieces, depth], strides: &[depth, depth, rows * depth, 1], ..view(0) },
+        mask: None,
+        causal: false,
+        scale: 1.0,
+    };
+    let (tile, out) = (
+        Tile::of(1, depth, dtype.size() == 8, 1),
+        View { shape: &[rows, 1, 1, depth], strides: &[depth, depth, depth, 1], ..*out },
+    );
+    forward(&sums, &tile, [1, pieces.next_multiple_of(tile.cols)], &out, logs)
+}
+
+/// The results of pieces of so many keys; `out` is `[pieces B, H, L, D]`.
+fn forward(o: &Attention, tile: &Tile, [pieces, length]: [usize; 2], out: &View, logs: &View) -> Result<()> {
+    let (queries, keys, [heads, _]) = (o.query.shape[2], o.key.shape[2], o.heads());
     let most = tile.most_columns(o.head_size(), 1, 1);
-    let staged = Staged::new(out, keys.div_ceil(most))?;
+    let staged = Staged::new(out, length.min(keys).div_ceil(most))?;
     let blocks = queries.div_ceil(tile.rows);
-    for first in (0..keys).step_by(most) {
-        let kernel = write(o.kernel("attention", FORWARD, &tile)?, OUT, &staged.view()?)?;
+    for first in (0..length.min(keys)).step_by(most) {
+        let kernel = write(o.kernel("attention", FORWARD, tile)?, OUT, &staged.view()?)?;
         kernel
             .write("logs", *logs)
             .number("first", first)?
-            .number("last", (first + most).min(keys))?
+            .number("last", (first + most).min(length))?
             .number("blocks", blocks)?
             .number("heads", heads)?
-            .launch_groups(blocks * heads)?;
+            .number("pieces", pieces)?
+            .number("length", length)?
+            .launch_groups(blocks * heads * pieces)?;
     }
     staged.finish()
 }

@@ -4,6 +4,7 @@ mod attention;
 mod conformance;
 mod conv;
 mod elementwise;
+mod factor;
 mod image;
 mod index;
 mod kernels;
