@@ -9,6 +9,8 @@ import json
 import sys
 import time
 
+import programs
+
 MILLION = 1_000_000
 STRETCH = 0.05
 REPEATS = 7
@@ -490,6 +492,7 @@ PARTS = (
     channels,
     draws,
     texts,
+    *programs.PARTS,
 )
 
 
@@ -501,7 +504,7 @@ def main():
     found = {}
     for part in PARTS if not parts else [p for p in PARTS if p.__name__ in parts]:
         try:
-            found |= part(torch)
+            found |= part(torch, timed) if part in programs.PARTS else part(torch)
         except Exception as error:  # a row that cannot run yet is reported, not hidden
             found[f"{part.__name__}: {type(error).__name__}: {str(error)[:80]}"] = None
     print(json.dumps({"version": torch.__version__, "rows": found}))
