@@ -107,6 +107,10 @@ impl Operands<'_> {
     }
 }
 
+type Tensors = SmallVec<[Tensor; 4]>;
+/// Numbers as elements of memory, each in its dtype.
+type Elements = SmallVec<[u64; 4]>;
+
 /// What runs the steps.
 enum Runner {
     Cpu(Box<Machine>),
@@ -431,7 +435,7 @@ impl Fused {
     }
     /// Memory for its results, and its numbers as elements. None where it may not write, or where a rule depends on a number and is
     /// not the one that was chosen.
-    fn make(&self, now: &[Option<Tensor>], numbers: Numbers) -> Option<(SmallVec<[Tensor; 4]>, SmallVec<[u64; 4]>)> {
+    fn make(&self, now: &[Option<Tensor>], numbers: Numbers) -> Option<(Tensors, Elements)> {
         let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
         let writable = |t: &Tensor| history::check_inplace(t, false).and_then(|()| history::check_writable(t)).is_ok();
         let as_chosen = self.chosen.iter().all(|c| c.holds(numbers));
@@ -468,7 +472,7 @@ impl Fused {
         self.operands.iter().map(view).collect()
     }
     /// What others see of the writes, and the results.
-    fn finish(&self, now: &mut [Option<Tensor>], made: SmallVec<[Tensor; 4]>) {
+    fn finish(&self, now: &mut [Option<Tensor>], made: Tensors) {
         let written = self.written.iter().filter_map(|(n, op)| Some((now.get(*n)?.as_ref()?, op)));
         written.for_each(|(t, op)| diagnostics::written(t, op));
         let inference = mode::inference_enabled();
