@@ -142,13 +142,19 @@ impl Plan {
         let mut shown: Vec<usize> = (0..self.sources.len()).collect();
         let mut inside: Vec<bool> = self.sources.iter().map(|s| matches!(s, Source::Made)).collect();
         let mut last = vec![None; self.sources.len()];
+        let mut given_up = Vec::new();
         for (i, (stage, live)) in self.stages.iter().zip(&mut liveness).enumerate() {
             for step in stage.steps() {
                 live.effect |= is_visible(step, &mut shown, &mut inside);
                 step.reads(|n| last[n] = Some(i));
-                step.makes(|n| last[n] = last[n].max(Some(i)));
+                // A tensor that is made again is not there in between.
+                step.makes(|n| match last[n].replace(i) {
+                    Some(before) if before < i => given_up.push((before, n)),
+                    _ => {}
+                });
             }
         }
+        given_up.into_iter().for_each(|(at, n): (usize, usize)| liveness[at].last.push(n));
         for (n, at) in last.iter().enumerate() {
             if let Some(at) = at.filter(|_| !self.results.contains(&n)) {
                 liveness[at].last.push(n);

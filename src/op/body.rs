@@ -138,6 +138,8 @@ pub struct Kernel {
     pub any_order: bool,
     /// Its result is a copy of its first argument, cast to the dtype that is inferred.
     pub copies: bool,
+    /// It reads its arguments once, so that its results are cheap to compute again (`native_layer_norm`).
+    pub one_pass: bool,
     /// `infer` reads values: how many elements there are depends on them (`masked_select`).
     pub reads_host: bool,
     /// The GPU need not compute in the dtypes of its tensors: `rand` draws on the host what no shader can.
@@ -156,6 +158,7 @@ impl Kernel {
             any_device: false,
             any_order: false,
             copies: false,
+            one_pass: false,
             reads_host: false,
             any_dtype: false,
         }

@@ -9,6 +9,7 @@ pub(super) mod effects;
 mod epilogue;
 pub(super) mod fuse;
 pub(super) mod prepare;
+mod recompute;
 
 use super::fused::Fused;
 use super::joined::Joined;
@@ -27,14 +28,18 @@ pub struct Passes {
     pub fuse: bool,
     /// Elementwise steps over what a kernel computes run block by block within it.
     pub epilogue: bool,
+    /// Results are computed again where that lowers the peak of memory.
+    pub recompute: bool,
     /// What a call works out of the layouts of its arguments is worked out once.
     pub prepare: bool,
 }
 
 impl Passes {
-    pub const NAMES: [&str; 5] = ["dead_code", "common", "fuse", "epilogue", "prepare"];
-    pub const ALL: Passes = Passes { dead_code: true, common: true, fuse: true, epilogue: true, prepare: true };
-    pub const NONE: Passes = Passes { dead_code: false, common: false, fuse: false, epilogue: false, prepare: false };
+    pub const NAMES: [&str; 6] = ["dead_code", "common", "fuse", "epilogue", "recompute", "prepare"];
+    pub const ALL: Passes =
+        Passes { dead_code: true, common: true, fuse: true, epilogue: true, recompute: true, prepare: true };
+    pub const NONE: Passes =
+        Passes { dead_code: false, common: false, fuse: false, epilogue: false, recompute: false, prepare: false };
 
     /// Turns the pass of this name on; false where there is none.
     pub fn add(&mut self, name: &str) -> bool {
@@ -43,6 +48,7 @@ impl Passes {
             "common" => self.common = true,
             "fuse" => self.fuse = true,
             "epilogue" => self.epilogue = true,
+            "recompute" => self.recompute = true,
             "prepare" => self.prepare = true,
             _ => return false,
         }
@@ -102,6 +108,9 @@ pub fn run(mut parts: Parts, passes: Passes) -> Vec<Stage> {
     };
     if passes.epilogue {
         stages = epilogue::run(&parts, stages);
+    }
+    if passes.recompute {
+        stages = recompute::run(&parts, stages);
     }
     if passes.prepare { prepare::run(&parts, stages) } else { stages }
 }

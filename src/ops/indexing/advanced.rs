@@ -294,18 +294,10 @@ pub static INDEX_PUT: Op = Op {
     doc: "`self[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast.",
     forms: FMI,
     body: Body::Kernel(Kernel {
-        infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
-        cpu: put,
-        gpu: Some(put),
-        then: None,
-        any_order: false,
-        copies: false,
         updates_self: true,
-        onto_self: false,
         // Indices may come from the CPU.
         any_device: true,
-        any_dtype: false,
-        reads_host: false,
+        ..Kernel::of(|c| Ok(smallvec![Spec::following(c.tensor(0)?)]), put, Some(put))
     }),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[

@@ -289,20 +289,15 @@ pub static MASKED_SCATTER: Op = Op {
     doc: "Writes the elements of `source`, one after another, to where the bool `mask` is true.",
     forms: FMI,
     body: Body::Kernel(Kernel {
-        infer: |c| {
-            let (t, mask) = (c.tensor(0)?, bool_mask(c, "masked_scatter_")?);
-            Ok(Spec::one(&broadcast(mask.shape(), t.shape())?, t.dtype(), t.device()))
-        },
-        cpu: scatter_into,
-        gpu: Some(scatter_into),
-        then: None,
-        any_order: false,
-        copies: false,
         updates_self: true,
-        onto_self: false,
-        any_device: false,
-        any_dtype: false,
-        reads_host: false,
+        ..Kernel::of(
+            |c| {
+                let (t, mask) = (c.tensor(0)?, bool_mask(c, "masked_scatter_")?);
+                Ok(Spec::one(&broadcast(mask.shape(), t.shape())?, t.dtype(), t.device()))
+            },
+            scatter_into,
+            Some(scatter_into),
+        )
     }),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[

@@ -46,17 +46,10 @@ impl Term {
 /// A kernel that copies its first argument into an output of the given spec, on any device.
 const fn copying(infer: fn(&Call) -> Result<Specs>) -> Body {
     Body::Kernel(Kernel {
-        infer,
-        cpu: copy_first,
-        gpu: Some(copy_first),
-        then: None,
-        any_order: false,
         copies: true,
-        updates_self: false,
-        onto_self: false,
+        one_pass: true,
         any_device: true,
-        any_dtype: false,
-        reads_host: false,
+        ..Kernel::of(infer, copy_first, Some(copy_first))
     })
 }
 
@@ -153,17 +146,9 @@ pub static COPY_: Op = Op {
     doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",
     forms: ONLY_INPLACE,
     body: Body::Kernel(Kernel {
-        infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
-        cpu: copy_into,
-        gpu: Some(copy_into),
-        then: None,
-        any_order: false,
-        copies: false,
         updates_self: true,
-        onto_self: false,
         any_device: true,
-        any_dtype: false,
-        reads_host: false,
+        ..Kernel::of(|c| Ok(smallvec![Spec::following(c.tensor(0)?)]), copy_into, Some(copy_into))
     }),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().to_device(c.meta_of(1).device))]),
@@ -282,17 +267,9 @@ pub static FILLED_TENSOR: Op = Op {
 const FILL: Op = Op {
     forms: INPLACE_FUNCTION,
     body: Body::Kernel(Kernel {
-        infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
-        cpu: fill,
-        gpu: Some(fill),
-        then: None,
-        any_order: false,
-        copies: false,
         updates_self: true,
-        onto_self: false,
         any_device: true,
-        any_dtype: false,
-        reads_host: false,
+        ..Kernel::of(|c| Ok(smallvec![Spec::following(c.tensor(0)?)]), fill, Some(fill))
     }),
     reference: "np.full_like(x0, x1)",
     alias_policy: Some(AliasPolicy::UniformWrite),

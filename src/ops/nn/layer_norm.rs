@@ -143,7 +143,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
     ),
     doc: "`layer_norm` with the mean and the reciprocal standard deviation of each row.",
     forms: F,
-    body: kernel(infer, forward, Some(forward)),
+    body: Body::Kernel(Kernel { one_pass: true, ..Kernel::of(infer, forward, Some(forward)) }),
     vjp: Vjp::Joint(Joint { args: &[0, 2, 3], saves: A0 | A2 | OUT1 | OUT2, formula: gradients }),
     constant: &[1, 2],
     samples: &[
