@@ -5,8 +5,6 @@ import re
 NO_COMPLEX = "the GPU has no complex numbers"
 # (properties, or "property on device", separated by commas; ops, by blanks; reason)
 KNOWN = [
-    ("vmap", "as_strided_copy", "its gradient goes by the strides of the example's memory, not of the batch's"),
-    ("result dtype", "view_as_complex complex polar", "complex32 does not exist here"),
     ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
     (
         "gradcheck",
