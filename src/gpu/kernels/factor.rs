@@ -80,8 +80,8 @@ pub(super) fn matrices<'a>(
 fn lanes(kernel: Kernel<'_>, rows: usize, columns: usize) -> Result<Kernel<'_>> {
     let (name, lanes) = if rows <= 64 { ("64 lanes", 64) } else { ("256 lanes", 256) };
     // Each column is scaled and subtracted from the others of the panel.
-    let turns = rows.div_ceil(lanes) * columns * (columns / 2 + 4);
-    kernel.variant(name).constant("lanes", lanes).turns(turns)
+    let iterations = rows.div_ceil(lanes) * columns * (columns / 2 + 4);
+    kernel.variant(name).constant("lanes", lanes).iterations(iterations)
 }
 
 /// `out -= a b`
@@ -196,7 +196,7 @@ pub fn exchange_rows(b: &View, pivots: &View) -> Result<()> {
         .number("steps", steps)?
         .number("cols", cols)?
         .number("units", units)?
-        .turns(steps)?
+        .iterations(steps)?
         .launch(units)
 }
 
@@ -220,5 +220,5 @@ pub fn determinant(a: &View, pivots: &View, out: &View, log: Option<&View>) -> R
             .text("factor", "product *= sign_(f);\n        log += ln_(abs(f));")
             .text("store", "write_out({{out}} + unit, product);\n    write_log({{log}} + unit, log);"),
     };
-    kernel.number("rows", rows)?.number("units", units)?.turns(rows)?.launch(units)
+    kernel.number("rows", rows)?.number("units", units)?.iterations(rows)?.launch(units)
 }

@@ -50,7 +50,7 @@ const ENTRIES: &str = "if (live) {
     }";
 
 const KEEP: &str = "write_rotations({{rotations}} + 2u * at, half);
-        write_rotations({{rotations}} + 2u * at + 1u, select(T(0), sine, turns));";
+        write_rotations({{rotations}} + 2u * at + 1u, select(T(0), sine, iterations));";
 
 /// Rows `[.., n, width]` (dense) whose first elements are turned until they are orthogonal, or, for a symmetric matrix, until it
 /// is diagonal; the largest number in them is about one.
@@ -85,13 +85,13 @@ pub fn sweep(kind: Jacobi, rows: &View, flags: &View, rotations: &View) -> Resul
                 .text("least", "max({{eps}} * sqrt_(a) * sqrt_(b), {{eps}} * {{eps}})")
                 .text("keep", "")
                 .number("length", length)?
-                .turns(2 * width.div_ceil(64) + 8)?,
+                .iterations(2 * width.div_ceil(64) + 8)?,
             Jacobi::Symmetric => kernel
                 .part("symmetric", "products", ENTRIES)
                 .text("least", "{{eps}}")
                 .text("keep", KEEP)
                 .write("rotations", *rotations)
-                .turns(width.div_ceil(64))?,
+                .iterations(width.div_ceil(64))?,
         };
         numbers(kernel, [order, width, even, round])?
             .scalar("eps", Scalar::Float(least))

@@ -3,7 +3,7 @@
 //! Matrices are divided by their largest number. For singular values `A = Q R`, and the rows of R are turned until they are
 //! orthogonal: `J R = S Vh`. The reflections of `(S Vh)^T` then give Vh, whose rows for values of zero are not decided by R.
 
-use super::checks::{joined, lead, sizes, turned};
+use super::checks::{joined, lead, mt_view, sizes};
 use super::on_gpu::{copied, identity};
 use super::qr::QR_STEP;
 use crate::dtype::{DType, Scalar};
@@ -96,13 +96,13 @@ pub(super) fn svd(a: &Tensor, vectors: Option<[&Tensor; 2]>, values: &Tensor) ->
     }
     let (is_wide, k) = (m < n, m.min(n));
     let complete = vectors.is_some_and(|[u, vh]| sizes(u).1 > k || sizes(vh).0 > k);
-    let given = if is_wide { turned(a) } else { a.clone() };
+    let given = if is_wide { mt_view(a) } else { a.clone() };
     let (found, parts) = tall_svd(Term::from(&given), vectors.is_some(), complete)?;
     values.copy_raw(&found.ok()?)?;
     let (Some([u, vh]), Some([left, right])) = (vectors, parts) else { return Ok(()) };
     let (left, right) = if is_wide { (right, left) } else { (left, right) };
     let signs = signs(left.clone().cut_out(-1, 0, k));
-    for (into, found) in [(u, left), (&turned(vh), right)] {
+    for (into, found) in [(u, left), (&mt_view(vh), right)] {
         into.copy_raw(&found.ok()?)?;
         let first = into.with_layout(into.layout().slice(into.ndim() - 1, (0, k, 1)));
         first.copy_raw(&(Term::from(&first) * signs.clone()).ok()?)?;
@@ -115,7 +115,7 @@ pub(super) fn eigh(a: &Tensor, upper: bool, values: &Tensor, vectors: Option<&Te
     if a.numel() == 0 {
         return Ok(());
     }
-    let a = if upper { turned(a) } else { a.clone() };
+    let a = if upper { mt_view(a) } else { a.clone() };
     let half = Term::from(&a).lower(0);
     let whole = half.clone() + Term::from(&a).lower(-1).mt();
     let finite = ALL_DIM.call((ISFINITE.call((half,)), [-2, -1]));
