@@ -1,4 +1,4 @@
-// Signs and logarithms of determinants from factorizations by LU: an invocation for each matrix goes along its diagonal.
+// Determinants, or their signs and logarithms, from factorizations by LU: an invocation for each matrix goes along its diagonal.
 {{declarations}}
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
@@ -7,16 +7,14 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) gr
         return;
     }
     let diagonal = {{a}} + walk_a(unit);
-    var sign = T(1);
+    var product = T(1);
     var log = T(0);
     for (var i = 0u; i < {{rows}}; i++) {
         let f = read_a(diagonal + i * ({{row}} + {{col}}));
-        log += ln_(abs(f));
-        sign *= sign_(f);
+        {{factor}}
         if (read_pivots({{pivots}} + unit * {{rows}} + i) != i32(i) + 1) {
-            sign = -sign;
+            product = -product;
         }
     }
-    write_sign({{sign}} + unit, sign);
-    write_log({{log}} + unit, log);
+    {{store}}
 }

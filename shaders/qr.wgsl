@@ -54,26 +54,28 @@ fn main(
             most = max_(most, abs(read_a(at(i, j))));
         }
         let below = greatest(lane, most);
-        let reflects = live && truth(below);
-        // Scaled, so that squares neither overflow nor underflow.
+        // What lies below is zero, or so small that devices may take it for zero.
+        let reflects = live && !less(below, {{least}});
+        // Scaled, so that squares neither overflow nor underflow and small numbers keep their digits.
         let scale = select(T(1), max_(below, abs(head)), reflects);
         var squares = T(0);
         for (var i = j + lane; i < {{rows}}; i += LANES) {
             let x = read_a(at(i, j)) / scale;
             squares += x * x;
         }
-        let norm = scale * sqrt_(sum(lane, squares));
+        let norm = sqrt_(sum(lane, squares));
         let beta = select(-norm, norm, less(head, T(0)));
-        let tau = select(T(0), (beta - head) / beta, reflects);
+        let away = head / scale - beta;
+        let tau = select(T(0), -away / beta, reflects);
         sync();
         if (reflects) {
             for (var i = j + 1u + lane; i < {{rows}}; i += LANES) {
-                write_a(at(i, j), read_a(at(i, j)) / (head - beta));
+                write_a(at(i, j), read_a(at(i, j)) / scale / away);
             }
         }
         if (live && lane == 0u) {
             write_taus({{taus}} + matrix * {{steps}} + j, tau);
-            write_a(at(j, j), select(head, beta, reflects));
+            write_a(at(j, j), select(head, beta * scale, reflects));
         }
         sync();
         // Invocations beside each other have neighbouring columns.

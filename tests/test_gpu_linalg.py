@@ -158,6 +158,105 @@ def test_pivots_that_name_no_row():
         torch.cholesky_inverse(torch.diag(torch.tensor([1.0, 2, 0])).gpu())
 
 
+def orthonormal(columns):
+    eye = torch.eye(columns.shape[-1])
+    torch.testing.assert_close(columns.mT @ columns, eye.expand(columns.shape[:-2] + eye.shape), rtol=0, atol=2e-5)
+
+
+def deficient(shape):
+    m, n = shape[-2:]
+    return torch.randn(*shape[:-2], m, 2) @ torch.randn(*shape[:-2], 2, n)
+
+
+@pytest.mark.parametrize("shape", TALL)
+@pytest.mark.parametrize("make", [torch.randn, torch.zeros, torch.ones, deficient])
+def test_singular_values(shape, make):
+    a = make(shape)
+    for full in (True, False):
+        u, s, vh = (t.cpu() for t in torch.linalg.svd(a.gpu(), full_matrices=full))
+        want = torch.linalg.svd(a, full_matrices=full)
+        assert u.shape == want[0].shape and vh.shape == want[2].shape
+        k = s.shape[-1]
+        size = max(1, *shape)
+        torch.testing.assert_close(s, want[1], rtol=1e-5, atol=2e-6 * size)
+        torch.testing.assert_close((u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], a, rtol=1e-4, atol=1e-5 * size)
+        orthonormal(u)
+        orthonormal(vh.mT)
+    torch.testing.assert_close(torch.linalg.svdvals(a.gpu()).cpu(), s)
+
+
+@pytest.mark.parametrize("size", [*SIZES, (0,), (0, 3)])
+@pytest.mark.parametrize("kind", ["random", "ones", "zeros", "definite", "opposite"])
+def test_eigenvalues(size, kind):
+    n = size[-1]
+    a = torch.randn(*size, n)
+    a = {"random": a + a.mT, "ones": torch.ones_like(a), "zeros": a * 0, "definite": a @ a.mT}.get(kind, a.mT - a.mT)
+    if kind == "opposite" and n:  # Pairs of eigenvalues of the same size.
+        a[..., :, :] = torch.eye(n).flip(0) * 3
+    for triangle, given in (("L", a + torch.randn(n, n).triu(1)), ("U", a + torch.randn(n, n).tril(-1))):
+        values, vectors = (t.cpu() for t in torch.linalg.eigh(given.gpu(), triangle))
+        torch.testing.assert_close(values, torch.linalg.eigvalsh(a), rtol=1e-5, atol=1e-6 * max(n, 1) ** 2)
+        torch.testing.assert_close(
+            (vectors * values.unsqueeze(-2)) @ vectors.mT, a, rtol=1e-4, atol=2e-6 * max(n, 1) ** 2
+        )
+        orthonormal(vectors)
+
+
+def test_scales_of_spectra():
+    a = torch.randn(20, 12)
+    for scale in (1e-30, 1e30):
+        near = {"rtol": 1e-5, "atol": 1e-4}
+        torch.testing.assert_close(
+            torch.linalg.svdvals((a * scale).gpu()).cpu() / scale, torch.linalg.svdvals(a), **near
+        )
+        b = a.mT @ a
+        torch.testing.assert_close(
+            torch.linalg.eigvalsh((b * scale).gpu()).cpu() / scale, torch.linalg.eigvalsh(b), **near
+        )
+    nan = torch.eye(3).repeat(2, 1, 1)
+    nan[1, 2, 0] = math.nan
+    values, vectors = torch.linalg.eigh(nan.gpu())
+    assert values[0].tolist() == [1, 1, 1] and values[1].isnan().all() and vectors[1].isnan().all()
+    with pytest.raises(
+        torch.linalg.LinAlgError, match="failed to converge because the input matrix contained non-finite"
+    ):
+        torch.linalg.svd(nan.gpu())
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (7, 4), (4, 7), (2, 33, 33)])
+def test_functions_of_spectra(shape):
+    a, b = torch.randn(shape), torch.randn(*shape[:-1], 2)
+
+    def low(a):
+        u, s, vh = torch.linalg.svd(a, full_matrices=False)
+        return (u[..., :2] * s[..., :2].unsqueeze(-2)) @ vh[..., :2, :]
+
+    def positive(a):
+        values, vectors = torch.linalg.eigh(a @ a.mT)
+        return (vectors * values.sigmoid().unsqueeze(-2)) @ vectors.mT
+
+    both(low, a)
+    both(positive, a)
+    both(torch.linalg.svdvals, a)
+    both(torch.linalg.pinv, a)
+    both(lambda a, b: torch.linalg.lstsq(a, b).solution, a, b)
+    both(lambda a: torch.linalg.matrix_norm(a, "nuc"), a)
+    assert torch.equal(torch.linalg.matrix_rank(a.gpu()).cpu(), torch.linalg.matrix_rank(a))
+    assert torch.linalg.matrix_rank(deficient((9, 7)).gpu()).item() == 2
+
+
+def test_determinants_of_any_matrix():
+    for a in (torch.randn(5, 5), deficient((4, 4)), torch.zeros(3, 3), torch.randn(2, 3, 3), torch.eye(3).flip(0)):
+        both(torch.linalg.det, a)
+        grads = []
+        for device in ("cpu", "gpu"):
+            x = a.to(device).detach().requires_grad_()
+            (g,) = torch.autograd.grad(torch.det(x).sum(), x, create_graph=True)
+            grads.append(torch.autograd.grad(g.square().sum(), x)[0].cpu())
+        torch.testing.assert_close(grads[1], grads[0], rtol=1e-3, atol=1e-3)
+    assert torch.det(torch.zeros(2, 0, 0, device="gpu")).tolist() == [1, 1]
+
+
 def test_matrices_that_fail():
     with pytest.raises(torch.linalg.LinAlgError, match="The diagonal element 2 is zero"):
         torch.linalg.inv(torch.tensor([[1.0, 2.0], [2.0, 4.0]], device="gpu"))

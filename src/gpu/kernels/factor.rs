@@ -200,22 +200,25 @@ pub fn exchange_rows(b: &View, pivots: &View) -> Result<()> {
         .launch(units)
 }
 
-/// The signs and the logarithms of the sizes of determinants, from matrices and pivots as `lu` leaves them; dense, a number for
-/// each matrix.
-pub fn sign_and_log(a: &View, pivots: &View, [sign, log]: [View; 2]) -> Result<()> {
+/// Determinants from matrices and pivots as `lu` leaves them, a number for each matrix (dense); or their signs, and the
+/// logarithms of their sizes.
+pub fn determinant(a: &View, pivots: &View, out: &View, log: Option<&View>) -> Result<()> {
     let ([rows, _], units) = (sizes(a), count(a));
     if units == 0 {
         return Ok(());
     }
     if rows == 0 {
-        copy(&Input::Scalar(Scalar::Int(1)), &sign)?;
-        return copy(&Input::Scalar(Scalar::Int(0)), &log);
+        copy(&Input::Scalar(Scalar::Int(1)), out)?;
+        return log.map_or(Ok(()), |log| copy(&Input::Scalar(Scalar::Int(0)), log));
     }
-    let kernel = Kernel::new("determinant", DETERMINANT, compute_of(a.dtype)?)
-        .read("a", *a)
-        .index("pivots", *pivots)
-        .write("sign", sign)
-        .write("log", log);
-    let kernel = matrices(kernel, "a", ["row", "col"], a)?;
+    let kernel = Kernel::new("determinant", DETERMINANT, compute_of(a.dtype)?).read("a", *a).index("pivots", *pivots);
+    let kernel = matrices(kernel, "a", ["row", "col"], a)?.write("out", *out);
+    let kernel = match log {
+        None => kernel.text("factor", "product *= f;").text("store", "write_out({{out}} + unit, product);"),
+        Some(log) => kernel
+            .write("log", *log)
+            .text("factor", "product *= sign_(f);\n        log += ln_(abs(f));")
+            .text("store", "write_out({{out}} + unit, product);\n    write_log({{log}} + unit, log);"),
+    };
     kernel.number("rows", rows)?.number("units", units)?.iterations(rows)?.launch(units)
 }

@@ -28,6 +28,7 @@ pub fn qr(a: &View, taus: &View) -> Result<()> {
     a.require_own()?;
     let ([rows, cols], batch) = (sizes(a), count(a));
     let steps = rows.min(cols);
+    let least = if a.dtype.size() == 8 { f64::MIN_POSITIVE } else { f64::from(f32::MIN_POSITIVE) };
     let (name, width) = if rows > TALL { ("narrow", NARROW) } else { ("wide", BLOCK) };
     for start in (0..if batch == 0 { 0 } else { steps }).step_by(width) {
         let end = steps.min(start + width);
@@ -38,6 +39,7 @@ pub fn qr(a: &View, taus: &View) -> Result<()> {
             .number("start", start)?
             .number("end", end)?
             .number("matrices", batch)?
+            .scalar("least", Scalar::Float(least))
             .variant(name)
             .constant("lanes", LANES)
             .constant("across", width)

@@ -60,6 +60,11 @@ pub(crate) fn square_of_any(t: &Tensor, name: &'static str) -> Result<()> {
     Err(Error::runtime(text).in_op(name))
 }
 
+/// The distance from one to the next number.
+pub(crate) fn epsilon(d: DType) -> f64 {
+    if d.to_real() == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() }
+}
+
 /// Rows and columns.
 pub(crate) fn sizes(t: &Tensor) -> (usize, usize) {
     (t.size(t.ndim() - 2), t.size(t.ndim() - 1))

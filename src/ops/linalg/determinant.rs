@@ -49,7 +49,7 @@ pub static DET_STEP: Op = Op {
             Ok(smallvec![part(a, &[], a.dtype())])
         },
         |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim(), &Det),
-        None,
+        Some(|c, out| on_gpu::determinant(c.tensor(0)?, &out[0])),
     ),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().whole() * ADJUGATE.call((c.arg(0),)).mh())]),
     samples: &["f32[3,3]", "c64[2,2]"],
@@ -68,7 +68,7 @@ impl Batch for Adjugate {
         let mut det = T::one();
         for (i, &p) in pivots.iter().enumerate() {
             if a[(i, i)] == T::default() {
-                a[(i, i)] = T::from_scalar(crate::dtype::Scalar::Float(super::lstsq_pinv_rank::epsilon(T::DTYPE)));
+                a[(i, i)] = T::from_scalar(crate::dtype::Scalar::Float(epsilon(T::DTYPE)));
             }
             det = det * if i == p { a[(i, i)] } else { T::default() - a[(i, i)] };
         }
@@ -87,7 +87,7 @@ pub static ADJUGATE: Op = Op {
             Ok(smallvec![Spec::like(c.tensor(0)?)])
         },
         |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 2, &Adjugate),
-        None,
+        Some(|c, out| on_gpu::adjugate(c.tensor(0)?, &out[0])),
     ),
     vjp: Vjp::Each(&[d(0, A0, |c| ADJUGATE_BACKWARD.call((c.g(), c.arg(0))))]),
     samples: &["f32[3,3]", "f32[2,2](zeros)", "c64[2,2]"],
@@ -131,6 +131,7 @@ pub static ADJUGATE_BACKWARD: Op = Op {
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(by_inverse) }),
     samples: &["f32[3,3], f32[3,3]", "f64[2,2,2], f64[2,2,2](zeros)", "c64[2,2], c64[2,2]", "f32[1,1], f32[1,1]"],
     errors: &[("1, f32[2,2]", "TypeError", "must be Tensor")],
+    on_host: false,
     ..STEP
 };
 
@@ -141,7 +142,7 @@ const DETERMINANT: Op = Op {
     samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.det: A must be batches of square matrices, but they are 2 by 3")],
     reference: "np.linalg.det(x0)",
-    ..MATRIX
+    ..SOLVER
 };
 pub static LINALG_DET: Op = Op { sig: sig("linalg.det(Tensor A) -> Tensor"), ..DETERMINANT };
 pub static DET: Op = Op { sig: sig("det(Tensor self) -> Tensor"), forms: FM, ..DETERMINANT };

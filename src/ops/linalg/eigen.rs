@@ -3,6 +3,7 @@
 //! Gradients: PyTorch's derivation (`linalg_eig_backward`); eigenvectors have fixed norm and no defined phase.
 
 use super::checks::*;
+use super::spectra_on_gpu;
 use super::svd::{gaps, phase_free, skew};
 use crate::autograd::forward::is_differentiated;
 use crate::cpu::linalg::{At, Batch, Field, spectrum};
@@ -81,7 +82,7 @@ pub static EIGH_STEP: Op = Op {
             let into = if vectors { &out[1] } else { a };
             run(&[a, &out[0], into], a.ndim() - 2, &Eigh { upper: upper(c), vectors })
         },
-        None,
+        Some(|c, out| spectra_on_gpu::eigh(c.tensor(0)?, upper(c), &out[0], c.flag(2).then_some(&out[1]))),
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(eigh_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,3]", "f32[3,3], 'U'", "f32[2,2](nograd), 'L', False"],
@@ -122,7 +123,7 @@ pub static EIGH: Op = Op {
         ("f32[2,2], 'X'", "RuntimeError", "Expected UPLO argument to be 'L' or 'U', but got X"),
     ],
     reference: "shape",
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static EIGVALSH: Op = Op {
@@ -136,7 +137,7 @@ pub static EIGVALSH: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[3,3](spd)", "f32[2,3,3](spd), 'U'", "c64[2,2](spd)"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.eigh: A must be batches of square matrices")],
-    ..MATRIX
+    ..SOLVER
 };
 
 struct Eig {

@@ -16,10 +16,6 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&PINV, &PINV_RCOND, &PINVERSE, &LSTSQ, &MATRIX_RANK, &MATRIX_RANK_TOL, &COND, &COND_STR];
 
-pub(crate) fn epsilon(d: DType) -> f64 {
-    if d.to_real() == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() }
-}
-
 /// Arguments `atol`, `rtol` (numbers or tensors) at `at` as the bound below which a singular value counts as zero;
 /// `top` holds the largest ones, with a last dimension of one. By default `rtol` is epsilon times the size.
 fn bound(c: &Call, at: usize, a: &Tensor, top: Term) -> Term {
@@ -115,7 +111,7 @@ pub static PINV: Op = Op {
     errors: &[("i64[2,2]", "RuntimeError", "expected a tensor with 2 or more dimensions of float, double, cfloat or")],
     keeps: Some("result self"),
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static PINV_RCOND: Op = Op {
@@ -134,7 +130,7 @@ pub static PINV_RCOND: Op = Op {
     ],
     errors: &[("f32[2], 0.1", "RuntimeError", "expected a tensor with 2 or more dimensions")],
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static PINVERSE: Op = Op {
@@ -145,7 +141,7 @@ pub static PINVERSE: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[3,2]", "f32[2,3], 0.001"],
     errors: &[("f32[2]", "RuntimeError", "expected a tensor with 2 or more dimensions")],
-    ..MATRIX
+    ..SOLVER
 };
 
 /// The number of singular values, or absolute eigenvalues, above a bound computed from all of them.
@@ -173,7 +169,7 @@ pub static MATRIX_RANK: Op = Op {
     samples: &["f32[3,3]", "f32[2,3,2]", "f32[3,3](ones)", "f32[3,3](spd), hermitian=True", "f32[0,2]"],
     errors: &[("f32[2]", "RuntimeError", "must have at least 2 dimensions")],
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static MATRIX_RANK_TOL: Op = Op {
@@ -190,7 +186,7 @@ pub static MATRIX_RANK_TOL: Op = Op {
     samples: &["f32[2,2](nograd), 100.0", "f32[3,3](spd, nograd), 0.01, True"],
     errors: &[("f32[2], 1.0", "RuntimeError", "must have at least 2 dimensions")],
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };
 
 /// LAPACK's routine whose conventions `lstsq` follows.
@@ -318,7 +314,7 @@ pub static LSTSQ: Op = Op {
         ("f32[3,2], f32[3,1], driver='x'", "RuntimeError", "should be one of (gels, gelsy, gelsd, gelss)"),
     ],
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };
 
 fn condition_dims(a: &Tensor) -> Result<()> {
@@ -392,7 +388,7 @@ pub static COND: Op = Op {
         ("f32[2,2], 1j", "ValueError", "non-complex scalar"),
     ],
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static COND_STR: Op = Op {
@@ -415,5 +411,5 @@ pub static COND_STR: Op = Op {
         ("f32[2,2], 'wrong'", "ValueError", "linalg.cond: got an invalid norm type: wrong"),
     ],
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };

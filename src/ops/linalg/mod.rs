@@ -15,6 +15,7 @@ pub mod matrix_functions;
 mod on_gpu;
 pub mod qr;
 pub mod solve;
+mod spectra_on_gpu;
 pub mod sqrtm_polar;
 pub mod svd;
 pub mod vector_products;

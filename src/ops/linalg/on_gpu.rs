@@ -1,15 +1,16 @@
 //! The decompositions that have shaders: their kernels' functions for the GPU.
 
-use super::checks::{lead, mt_view, sizes};
+use super::checks::{epsilon, lead, mt_view, sizes};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu;
 use crate::layout::Dims;
 use crate::op::*;
+use crate::ops::elementwise::ternary::WHERE;
 use crate::tensor::Tensor;
 
 /// A dense copy of `t`, to be overwritten.
-fn copied(t: &Tensor) -> Result<Tensor> {
+pub(super) fn copied(t: &Tensor) -> Result<Tensor> {
     let copy = Tensor::empty(t.shape(), t.dtype(), t.device())?;
     copy.copy_raw(t)?;
     Ok(copy)
@@ -35,7 +36,7 @@ fn substitute(lu: &Tensor, pivots: &Tensor, x: &Tensor) -> Result<()> {
 }
 
 /// Overwrites `x` with identities.
-fn identity(x: &Tensor) -> Result<()> {
+pub(super) fn identity(x: &Tensor) -> Result<()> {
     x.fill_raw(Scalar::Int(0))?;
     let diagonal = x.layout().diagonal(0, -2, -1)?;
     x.with_layout(diagonal).fill_raw(Scalar::Int(1))
@@ -68,8 +69,26 @@ pub(super) fn triangular(a: &Tensor, b: &Tensor, upper: bool, unit: bool, out: &
 
 pub(super) fn sign_and_log(c: &Call, out: &[Tensor]) -> Result<()> {
     let (lu, pivots) = factored(c.tensor(0)?, &int32(&out[0], out[0].shape())?)?;
-    let out = [out[0].gpu_view()?, out[1].gpu_view()?];
-    gpu::sign_and_log(&lu.gpu_view()?, &pivots.gpu_view()?, out)
+    gpu::determinant(&lu.gpu_view()?, &pivots.gpu_view()?, &out[0].gpu_view()?, Some(&out[1].gpu_view()?))
+}
+
+pub(super) fn determinant(a: &Tensor, out: &Tensor) -> Result<()> {
+    let (lu, pivots) = factored(a, &int32(a, out.shape())?)?;
+    gpu::determinant(&lu.gpu_view()?, &pivots.gpu_view()?, &out.gpu_view()?, None)
+}
+
+/// Replaces a zero pivot by a tiny one, which the product with the determinant cancels.
+pub(super) fn adjugate(a: &Tensor, out: &Tensor) -> Result<()> {
+    let det = Tensor::empty(lead(a), a.dtype(), a.device())?;
+    let (lu, pivots) = factored(a, &int32(a, lead(a))?)?;
+    let diagonal = lu.with_layout(lu.layout().diagonal(0, -2, -1)?);
+    let values = Term::from(&diagonal);
+    diagonal.copy_raw(&WHERE.call((values.clone().equals(0), epsilon(a.dtype()), values)).ok()?)?;
+    gpu::determinant(&lu.gpu_view()?, &pivots.gpu_view()?, &det.gpu_view()?, None)?;
+    let inverse = Tensor::empty(a.shape(), a.dtype(), a.device())?;
+    identity(&inverse)?;
+    substitute(&lu, &pivots, &inverse)?;
+    out.copy_raw(&(Term::from(&inverse) * Term::from(&det).whole()).ok()?)
 }
 
 /// Q, where it is wanted, and R.

@@ -41,7 +41,7 @@ pub static MATRIX_SQRTH: Op = Op {
     ],
     keeps: Some("self"),
     batch: Batching::Leading,
-    ..MATRIX
+    ..SOLVER
 };
 
 /// H is the root of `A^H A`: gradients are taken this way, since singular values may repeat.
@@ -73,5 +73,5 @@ pub static POLAR: Op = Op {
         ("f32[2]", "RuntimeError", "linalg.polar: The input tensor A must have at least 2 dimensions."),
     ],
     batch: Batching::Leading,
-    ..MATRIX
+    ..SOLVER
 };

@@ -4,6 +4,7 @@
 //! is an error, as in PyTorch. The gradient is PyTorch's derivation (`svd_backward`).
 
 use super::checks::*;
+use super::spectra_on_gpu;
 use crate::autograd::GradGuard;
 use crate::autograd::forward::is_differentiated;
 use crate::cpu::linalg::{At, Batch, Field, spectrum};
@@ -66,7 +67,7 @@ pub static SVD_STEP: Op = Op {
             let (u, vh) = if vectors { (&out[0], &out[2]) } else { (a, a) };
             run(&[a, u, &out[1], vh], a.ndim() - 2, &Svd { full: c.flag(1), vectors })
         },
-        None,
+        Some(|c, out| spectra_on_gpu::svd(c.tensor(0)?, c.flag(2).then_some([&out[0], &out[2]]), &out[1])),
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1 | OUT2, |c| Term(svd_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,2]", "f32[2,2](nograd), False, False"],
@@ -184,7 +185,7 @@ pub static SVD: Op = Op {
         ),
     ],
     reference: "shape",
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static SVDVALS: Op = Op {
@@ -202,7 +203,7 @@ pub static SVDVALS: Op = Op {
         ("f32[2,2], driver='gesvd'", "RuntimeError", "`driver=` is only supported on CUDA"),
     ],
     reference: "np.linalg.svd(x0, compute_uv=False)",
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static TORCH_SVD: Op = Op {
@@ -224,7 +225,7 @@ pub static TORCH_SVD: Op = Op {
     samples: &["f32[3,2]", "f32[2,2,2]", "f32[2,3](nograd), False", "f32[2,3], True, False"],
     errors: &[("f32[2]", "RuntimeError", "2 dimensions")],
     reference: "shape",
-    ..MATRIX
+    ..SOLVER
 };
 
 impl Spec {

@@ -18,13 +18,23 @@ fn factorizations_validate() {
                 for (upper, unit) in [(false, true), (true, false)] {
                     solve_triangular(&a.view(), &b.view(), upper, unit)?;
                 }
-                sign_and_log(&a.view(), &pivots.view(), [sign.view(), log.view()])?;
+                determinant(&a.view(), &pivots.view(), &sign.view(), None)?;
+                determinant(&a.view(), &pivots.view(), &sign.view(), Some(&log.view()))?;
             }
             for (m, n, strided) in [(5, 3, false), (40, 70, true), (5000, 20, false)] {
                 let matrix = || Hollow::new(&[2, m, n], dtype, strided);
                 let (a, q, taus) = (matrix(), matrix(), Hollow::new(&[2, m.min(n)], dtype, false));
                 qr(&a.view(), &taus.view())?;
                 reflections(&a.view(), &taus.view(), &q.view())?;
+            }
+            for n in [2, 3, 70] {
+                let pairs = n / 2 + n % 2;
+                let (rows, flags) =
+                    (Hollow::new(&[2, n, 2 * n], dtype, false), Hollow::new(&[2, pairs], DType::I32, false));
+                let rotations = Hollow::new(&[2, 2 * pairs], dtype, false);
+                for kind in [Jacobi::Orthogonal(n), Jacobi::Symmetric] {
+                    sweep(kind, &rows.view(), &flags.view(), &rotations.view())?;
+                }
             }
         }
         Ok(())

@@ -283,7 +283,7 @@ const VALIDATED: [(&str, &str); 15] = [
     ("resampling_validates", "resample"),
     ("sampling_on_grids_validates", "grid_sample"),
     ("attention_validates", "attention attention_forward attention_keys attention_queries attention_rows"),
-    ("factorizations_validate", "lu cholesky matrix_columns determinant qr"),
+    ("factorizations_validate", "lu cholesky matrix_columns determinant qr jacobi jacobi_columns"),
     ("recurrent_layers_validate", "recurrent recurrent_grad"),
 ];
 
