@@ -45,9 +45,13 @@ impl<T: Vectors> Panels<T> {
                 if col_step == 1 {
                     (0..terms).for_each(|p| to.add(p * wide).copy_from_nonoverlapping(from.add(p * term_step), filled));
                 } else {
-                    for j in 0..filled {
-                        let column = from.add(j * col_step);
-                        (0..terms).for_each(|p| *to.add(p * wide + j) = *column.add(p * term_step));
+                    // A few terms of all columns at a time: their lines of the panel stay in L1.
+                    for begin in (0..terms).step_by(16) {
+                        for j in 0..filled {
+                            for p in begin..terms.min(begin + 16) {
+                                *to.add(p * wide + j) = *from.add(j * col_step + p * term_step);
+                            }
+                        }
                     }
                 }
             }
@@ -63,8 +67,8 @@ impl<T: Vectors> Panels<T> {
     /// rows of `out`.
     ///
     /// # Safety
-    /// The part lies inside what was packed and begins at a panel. `a` holds rows of its terms, and `out`, apart from `a`,
-    /// rows of its columns.
+    /// The part lies inside whole panels of what was packed and begins at a panel. `a` holds rows of its terms, and `out`,
+    /// apart from `a`, rows of its columns.
     pub unsafe fn multiply(&self, part: Part, a: *const T, out: *mut T, steps: [usize; 3], rows: usize, add: bool) {
         tiles::run(Multiply { panels: self, part, a, out, steps, rows, add });
     }
