@@ -37,10 +37,10 @@ pub struct Weights<T> {
     pub taps: [usize; 3],
 }
 impl<T: Copy> Weights<T> {
-    unsafe fn get(&self, group: usize, to: usize, from: usize, tap: [usize; 3]) -> T {
+    /// The weights of one input channel and tap, those of output channels `to` apart.
+    fn line(&self, group: usize, from: usize, tap: [usize; 3]) -> *const T {
         let tap: usize = tap.iter().zip(self.taps).map(|(&i, s)| i * s).sum();
-        // SAFETY: the caller's promise: the element exists.
-        unsafe { *self.at.at(group * self.group + to * self.to + from * self.from + tap) }
+        self.at.at(group * self.group + from * self.from + tap)
     }
 }
 
@@ -129,9 +129,10 @@ impl<T: Vectors> Slide<'_, T> {
                     let base = self.to * (group * terms + first) + rows.start * count;
                     for i in 0..count {
                         let (from, tap) = ((first + i) / taps.len(), taps[(first + i) % taps.len()]);
+                        let (line, to) = (self.weights.line(group, from, tap), to.at(base + i * rows.len()));
                         for (r, row) in rows.clone().enumerate() {
                             // SAFETY: the element exists, and the panel lies in the packed memory.
-                            unsafe { *to.at(base + i * rows.len() + r) = self.weights.get(group, row, from, tap) };
+                            unsafe { *to.add(r) = *line.add(row * self.weights.to) };
                         }
                     }
                 }
@@ -165,6 +166,7 @@ struct Plan<'a, 'b, T> {
 /// What a task works in.
 struct Memory<T> {
     scratch: Scratch<T>,
+    /// One panel, which stays in L1 while all channels meet it.
     windows: Temp<T>,
     /// The outputs of a block, if they do not lie in rows of the result.
     results: Temp<T>,
@@ -174,7 +176,7 @@ struct Memory<T> {
 impl<T: Vectors> Memory<T> {
     fn new(plan: &Plan<T>) -> Result<Memory<T>> {
         let places = plan.grid.most.iter().product::<usize>().next_multiple_of(WIDEST);
-        let packed = if plan.slide.to <= FEW { 0 } else { places * TERMS.min(plan.order.len()) };
+        let packed = if plan.slide.to <= FEW { 0 } else { WIDEST * TERMS.min(plan.order.len()) };
         Ok(Memory {
             scratch: Scratch::new(&plan.grid, plan.slide.from)?,
             windows: Temp::filled(packed + WIDEST, T::ZERO)?,
@@ -268,8 +270,8 @@ impl<T: Vectors> Plan<'_, '_, T> {
             let terms = &self.order[first..first + count];
             for column in (0..places).step_by(U::WIDTH) {
                 let found = runs(&self.grid, block, column, U::WIDTH, &mut list);
-                let b = memory.windows.ptr().wrapping_add(column * count);
-                // SAFETY: offsets and runs are those of the scratch memory; the panel lies in the packed windows.
+                let b = memory.windows.ptr();
+                // SAFETY: offsets and runs are those of the scratch memory; there is room for a panel.
                 unsafe {
                     if block.count[2] <= U::LANES {
                         pack::<U, true>(memory.scratch.ptr(), terms, &list[..found], b)
