@@ -9,7 +9,7 @@ mod backward;
 
 pub use self::backward::backward;
 
-use super::gemm::tiles::{Vectors, tile_size};
+use super::gemm::tiles::{Apart, Packed, Vectors, tile_size};
 use super::math::{Float, exp2_weight};
 use super::number_class::{Fp, Fuse, Num, Real};
 use super::panel::{Panels, Part};
@@ -177,7 +177,6 @@ impl<T: Float + Vectors> Kernel for Forward<'_, T> {
         let lowest = -T::INFINITY;
         // SAFETY: the scratch holds these blocks, rows lie inside the operands, and no other task writes these results.
         unsafe {
-            scaled(&self.o.query, at, T::of(self.o.scale), query, s.width);
             (0..at.count).for_each(|i| (*most.add(i), *total.add(i)) = (lowest, <T as Float>::ZERO));
             // A block of keys and values stays in L2 while all tiles meet it.
             for key in (0..s.keys).step_by(KEYS) {
@@ -189,7 +188,12 @@ impl<T: Float + Vectors> Kernel for Forward<'_, T> {
                         most: most.add(first),
                         total: total.add(first),
                     };
-                    self.meet::<F>(Place { first: at.first + first, count, ..at }, key, state);
+                    let tile = Place { first: at.first + first, count, ..at };
+                    if key == 0 {
+                        // Packed: those of a term lie side by side.
+                        scaled(&self.o.query, tile, T::of(self.o.scale), state.query, [1, count], s.width);
+                    }
+                    self.meet::<F>(tile, key, state);
                 }
             }
             let sums = (self.sums.ptr as *mut T).add((at.batch * s.heads + at.head) * s.queries + at.first);
@@ -231,7 +235,7 @@ impl<T: Float + Vectors> Forward<'_, T> {
         // SAFETY: the caller's promise; the scratch holds the scores of a tile, and panels are whole.
         unsafe {
             let part = Part { terms: [0, s.width], cols: [key, key + n.next_multiple_of(wide)] };
-            self.panels[0].multiply(part, state.query, scores, [s.width, 1, KEYS], at.count, false);
+            self.panels[0].multiply_tile(part, Packed(state.query.cast_const()), scores, KEYS, at.count, false);
             masked(self.o, at, key, n, scores, KEYS);
             for i in 0..at.count {
                 let line = scores.add(i * KEYS);
@@ -256,21 +260,22 @@ impl<T: Float + Vectors> Forward<'_, T> {
                 }
             }
             let part = Part { terms: [key, key + n], cols: [0, padded] };
-            self.panels[1].multiply(part, scores, state.result, [KEYS, 1, padded], at.count, key > 0);
+            let weights = Apart::<T, KEYS>(scores.cast_const());
+            self.panels[1].multiply_tile(part, weights, state.result, padded, at.count, key > 0);
         }
     }
 }
 
-/// A block of queries times `scale`, row by row.
+/// A block of queries times `scale`; `steps` are the distances of queries and of their elements.
 ///
 /// # Safety
 /// The rows are the operand's; `to` holds them.
 #[inline(always)]
-unsafe fn scaled<T: Float>(query: &View, at: Place, scale: T, to: *mut T, width: usize) {
+unsafe fn scaled<T: Float>(query: &View, at: Place, scale: T, to: *mut T, steps: [usize; 2], width: usize) {
     for i in 0..at.count {
         let from = row::<T>(query, at.batch, at.head, at.first + i);
         // SAFETY: the caller's promise.
-        (0..width).for_each(|e| unsafe { *to.add(i * width + e) = *from.add(e) * scale });
+        (0..width).for_each(|e| unsafe { *to.add(i * steps[0] + e * steps[1]) = *from.add(e) * scale });
     }
 }
 

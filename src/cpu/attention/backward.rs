@@ -110,7 +110,7 @@ impl<T: Float + Vectors> Backward<'_, T> {
         let dq = row::<T>(&self.results[0], b, head, 0);
         // SAFETY: as in `run`.
         unsafe {
-            scaled(&self.o.query, whole, T::of(self.o.scale), query, s.width);
+            scaled(&self.o.query, whole, T::of(self.o.scale), query, [s.width, 1], s.width);
             self.panels[3].pack(query, [s.width, 1], s.queries, s.width);
             let grad = row::<T>(&self.given[0], b, head, 0);
             self.panels[4].pack(grad, [self.given[0].strides[2], 1], s.queries, s.depth);

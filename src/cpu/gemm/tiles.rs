@@ -283,6 +283,22 @@ impl<T: Copy> Rows<T> for Strided<T> {
     }
 }
 
+/// Rows of a matrix in memory with a distance known to the compiler, so that their addresses need no registers; terms lie
+/// side by side.
+#[derive(Clone, Copy)]
+pub struct Apart<T, const STEP: usize>(pub *const T);
+impl<T: Copy, const STEP: usize> Rows<T> for Apart<T, STEP> {
+    #[inline(always)]
+    unsafe fn get(self, i: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.add(i * STEP) }
+    }
+    #[inline(always)]
+    fn next(self, _rows: usize) -> Apart<T, STEP> {
+        Apart(self.0.wrapping_add(1))
+    }
+}
+
 /// Rows that begin anywhere in memory, at these offsets, each with its terms side by side.
 #[derive(Clone, Copy)]
 pub struct Scattered<T>(pub *const T, pub *const usize);
