@@ -1,5 +1,6 @@
 // A scan, one workgroup for each line: the line is cut into runs, each run is folded, the folds are scanned in
-// workgroup memory, and each run is walked again from its start value.
+// workgroup memory, and each run is walked again from its start value. A block of a longer line starts from the
+// result of those before it.
 // Part of scan.wgsl, chosen where lines are few and long.
 var<workgroup> parts: array<T, 256>;
 var<workgroup> places: array<u32, 256>;
@@ -39,10 +40,11 @@ fn main(
     if (unit < {{lines}} && first < last) {
         total = parts[max(lane, 1u) - 1u];
         at = places[max(lane, 1u) - 1u];
+        total = begun(line, total, lane == 0u);
         for (var i = first; i < last; i++) {
             let v = element(line, i);
-            at = select(at, i, i == 0u || takes(total, v));
-            total = select(combine(total, v), v, i == 0u);
+            at = select(at, i, {{fresh}} || takes(total, v));
+            total = select(combine(total, v), v, {{fresh}});
             store(line, i, total, at);
         }
     }

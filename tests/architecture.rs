@@ -117,6 +117,7 @@ const CIRCLES: &[(&[&str], &str)] = &[
             "python::function",
             "python::graph",
             "python::hooks",
+            "python::lent",
             "python::metadata",
             "python::object",
             "python::overrides",

@@ -25,6 +25,11 @@ LINES = (
     "with torch.no_grad(): {d} = {a} * w",
     "w.data.mul_(0.9)",
     "if k > 1: {d} = {a} * 2",
+    "{d} = {a} * (1 - k) + {b} / (k * k + 2)",
+    "{d} = k - {a}",
+    "state.mul_(k / 4).add_({a}.detach(), alpha=0.5 * k)",
+    "{d} = ({a}.detach() > k).float().clamp(-k, m)",
+    "numbers = numbers + [{a}.sum().item() / 3, -k]",
     "for i in range(n): {d} = {a} + i",
     "{d} = ({a} * 2 + {b}).exp() - {c}",
     "{d} = {a}.clamp(-1, 1) * {b}[0] - {c}[:, :1]",
@@ -46,6 +51,9 @@ ENDS = (
     "optimizer.zero_grad()\n    loss = ({a} * {b}).sum()\n    loss.backward()\n    optimizer.step()\n    return loss",
     "loss = {a}.sum()\n    (loss * loss + w.sum()).backward()\n    w.grad.mul_(0.5)\n    return w.grad.clone()",
     "return {a} * {b}",
+    "return {a}.detach(), numbers, {b}.sum().item(), k",
+    "optimizer.zero_grad()\n    loss = ({a} * {b}).mean()\n    loss.backward()\n    optimizer.step()\n    return loss.item(), (x > 0).sum().item() / 9, m * k",
+    "loss = ({a} * w).sum() * k\n    loss.backward()\n    return loss.detach(), {b}.tolist()",
 )
 
 
@@ -60,11 +68,11 @@ def program(rng) -> str:
         if f"v{i} = " in line and not line.startswith(("if", "for", "with")):
             names.append(f"v{i}")
     end = rng.choice(ENDS).format(a=names[-1], b=rng.choice(names))
-    return "def f(x, y, k):\n    " + "\n    ".join([*body, end])
+    return "def f(x, y, k, m):\n    " + "\n    ".join(["numbers = [m]", *body, end])
 
 
 # All seeds go through all passes, some through each alone and through none.
-ALONE = ([], ["dead_code"], ["common"], ["fuse"], ["prepare"])
+ALONE = ([], ["dead_code"], ["common"], ["fuse"], ["epilogue"], ["prepare"])
 RUNS = [(None, seed) for seed in range(80)] + [(passes, seed) for seed in range(0, 80, 5) for passes in ALONE]
 
 
@@ -98,7 +106,7 @@ def test_a_random_program(torch, passes, seed):
             if i == 9:
                 space["n"] = 3
             x = torch.randn(3, 3)
-            return (x, x if seed % 5 == 0 else torch.randn(3, 3), 2.0 if seed % 7 else float(i))
+            return (x, x if seed % 5 == 0 else torch.randn(3, 3), 2.0 if seed % 3 else i / 3, seed if seed % 2 else i)
 
         return space["f"], arguments, lambda: [w, gain, state]
 

@@ -3,7 +3,6 @@
 import functools
 import os
 import threading
-import time
 import types
 import warnings
 
@@ -131,7 +130,11 @@ def _modes(torch):
 
 
 def _values(torch):
-    return (lambda x, k: x * k), (lambda i: (torch.ones(2), 2 if i < 5 else 3)), list
+    return (lambda x, k: x * (2 if k else 3)), (lambda i: (torch.ones(2), i < 5)), list
+
+
+def _numbers(torch):
+    return (lambda x, k: x * 2 if k > 1 else x * 3), (lambda i: (torch.ones(2), 1.5 if i < 5 else 0.5)), list
 
 
 def _tensors(torch):
@@ -236,7 +239,7 @@ def _slots(torch):
 
 
 HAZARDS = {
-    "modes": _modes, "values": _values, "tensors": _tensors, "aliases": _aliases, "outside": _outside, "gradients": _gradients,
+    "modes": _modes, "values": _values, "numbers": _numbers, "tensors": _tensors, "aliases": _aliases, "outside": _outside, "gradients": _gradients,
     "dicts": _dicts, "lists": _lists, "attributes": _attributes, "classes": _classes, "slots": _slots,
 }  # fmt: skip
 
@@ -277,7 +280,7 @@ def resident() -> int:
 )
 def test_ten_thousand_replays_take_no_memory(torch):
     model = torch.nn.Linear(8, 8)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     @torch.compile
     def step(x):
@@ -285,19 +288,17 @@ def test_ten_thousand_replays_take_no_memory(torch):
         loss = model(x).square().mean()
         loss.backward()
         optimizer.step()
-        return loss.detach()
+        return loss
 
     x = torch.ones(4, 8)
     for _ in range(1000):
         step(x)
-    counts, before, start = torch._C.live_counts(), resident(), time.perf_counter()
+    counts, before = torch._C.live_counts(), resident()
     for _ in range(10_000):
         step(x)
-    seconds = time.perf_counter() - start
     assert step._compiled_state.road == "replay" and step._compiled_state.plans[0].hits > 10_000
     assert torch._C.live_counts() == counts
     assert resident() - before < 4 << 20
-    assert seconds < 60, "a step of four layers' worth of ops takes some 50 us in an optimised build"
 
 
 @pytest.mark.skipif(

@@ -126,27 +126,6 @@ def test_plans_are_bounded_and_go_with_their_function(torch):
     assert all(now <= then for now, then in zip(torch.live_counts(), before, strict=True))
 
 
-def test_replays_do_not_grow(torch):
-    model = mlp(torch)
-    optimizer = torch.optim.Adam(model.parameters())
-
-    @torch.compile
-    def step(x):
-        optimizer.zero_grad()
-        loss = model(x).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    x = torch.randn(4, 8)
-    for _ in range(10):
-        step(x)
-    before = torch.live_counts()
-    for _ in range(2000):
-        step(x)
-    assert torch.live_counts() == before
-
-
 def test_the_static_graph_of_the_document(torch):
     """The program of the document, w = 1 and x = 2, run as a static graph: 6, with the gradients 5 and 2."""
     w = torch.tensor([1.0], requires_grad=True)

@@ -11,6 +11,7 @@ PASSES = {
     "dead_code": ["dead_code"],
     "common": ["common"],
     "fuse": ["fuse"],
+    "epilogue": ["epilogue"],
     "prepare": ["prepare"],
 }
 
@@ -135,6 +136,36 @@ def test_threads_change_nothing(torch):
 def test_a_chain_is_one_step(torch):
     x, y = pair(torch)
     assert steps(torch, lambda x, y: ((x * 2 + 1).tanh() - y) * 0.5, x, y) == ["fused(mul, add, tanh, sub, mul)"]
+
+
+def test_casts_are_part_of_a_chain(torch):
+    x, y = pair(torch)
+    assert steps(torch, lambda x, y: ((x.double() * 2).half() + y).int() - 1, x, y) == [
+        "fused(_to_copy, mul, _to_copy, add, _to_copy, sub)"
+    ]
+    assert steps(torch, lambda x, y: x.double(), x, y) == ["_to_copy"]
+
+
+@pytest.mark.parametrize("target", ["bool", "uint8", "int16", "int64", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("source", ["bool", "uint8", "int32", "float16", "bfloat16", "float32", "float64"])
+def test_casts(torch, source, target):
+    """Out of range too, of strided tensors and of what a rule has computed."""
+    source, target = getattr(torch, source), getattr(torch, target)
+
+    def make():
+        def f(x):
+            a = x + x
+            b = a.to(target)
+            return b, b * 2, b.to(source), x.t().to(target) + b.t(), a.t().to(target).t()[1:]
+
+        values = torch.tensor([[0.0, -1.5, 300.7, 1e10, float("nan")], [float("inf"), -3e38, 70000, 0.4, -0.0]])
+        return f, lambda i: ((values * (i + 1)).to(source),), lambda: []
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain, _ = trail(torch, make, 5, False)
+        ours, roads = trail(torch, make, 5, True)
+    assert plain == ours and roads[-1] == "replay"
 
 
 def test_views_and_other_ops_between_do_not_part_a_chain(torch):

@@ -1,8 +1,10 @@
-"""Dtypes that have a name and no tensors here, and arithmetic of the unsigned ones."""
+"""`complex32`, dtypes that have a name and no tensors here, and arithmetic of the unsigned ones."""
 
 import copy
+import io
 import pickle
 
+import numpy as np
 import pytest
 from support import target
 
@@ -37,7 +39,7 @@ def test_complex_half(torch):
 
 
 @own
-@pytest.mark.parametrize("name", FACTS)
+@pytest.mark.parametrize("name", [name for name in FACTS if name.startswith("float8")])
 def test_tensors_of_them_are_refused(torch, name):
     d = getattr(torch, name)
     for make in (
@@ -59,10 +61,144 @@ def test_tensors_of_them_are_refused(torch, name):
     assert torch.get_default_dtype() is torch.float32
 
 
-@own
-def test_chalf_method(torch):
-    with pytest.raises(NotImplementedError, match="complex32 are not supported.*Use complex64"):
-        torch.ones(2).chalf()
+@pytest.mark.filterwarnings("ignore:ComplexHalf support", "ignore:Casting complex")
+class TestComplexHalf:
+    """Two halves in memory; every op computes in complex64 and rounds once."""
+
+    VALUES = [0.5 - 2j, 3 + 0.1j, -1 + 1j, 65504j]
+
+    def of(self, torch):
+        return torch.tensor(self.VALUES, dtype=torch.complex32)
+
+    def test_made(self, torch):
+        x = self.of(torch)
+        assert x.dtype is torch.complex32 and x.itemsize == 4 and x.element_size() == 4
+        assert (
+            x.tolist()
+            == np.array(self.VALUES).view(np.float64).astype(np.float16).astype(np.float64).view(complex).tolist()
+        )
+        assert repr(x[:2]) == "tensor([0.5000-2.0000j, 3.0000+0.1000j], dtype=torch.complex32)"
+        for same in (
+            x.clone(),
+            x.to(torch.complex64).chalf(),
+            torch.tensor(x.tolist(), dtype=torch.chalf),
+            copy.deepcopy(x),
+        ):
+            assert same.dtype is torch.complex32 and torch.equal(same, x)
+        for make in (torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn):
+            assert make(3, dtype=torch.complex32).dtype is torch.complex32
+        assert torch.full((2,), 1j, dtype=torch.chalf).tolist() == [1j, 1j]
+
+    def test_results_of_halves(self, torch):
+        half = torch.tensor([1.0, 2.0], dtype=torch.float16)
+        for made in (
+            half * 1j,
+            1j + half,
+            torch.complex(half, half),
+            torch.view_as_complex(half),
+            half * torch.tensor(1j),
+        ):
+            assert made.dtype is torch.complex32
+        previous = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float16)
+        try:
+            assert torch.tensor([1.0, 3 + 5j]).dtype is torch.complex32
+            assert repr(torch.tensor([1j])) == "tensor([0.+1.j])"
+        finally:
+            torch.set_default_dtype(previous)
+
+    @pytest.mark.parametrize(
+        "other,want",
+        [
+            ("bool", "complex32"),
+            ("int64", "complex32"),
+            ("float16", "complex32"),
+            ("bfloat16", "complex64"),
+            ("float32", "complex64"),
+            ("float64", "complex128"),
+            ("complex64", "complex64"),
+            ("complex128", "complex128"),
+        ],
+    )
+    def test_promotion(self, torch, other, want):
+        a, b = torch.complex32, getattr(torch, other)
+        assert torch.promote_types(a, b) is torch.promote_types(b, a) is getattr(torch, want)
+        assert (torch.ones(2, dtype=a) + torch.ones(2, dtype=b)).dtype is getattr(torch, want)
+
+    def test_views_share_memory(self, torch):
+        x = self.of(torch)
+        torch.view_as_real(x)[1, 0] = 7
+        x.imag[1] = 8
+        x.view(torch.float16)[0] = 9
+        assert x[:2].tolist() == [9 - 2j, 7 + 8j] and x.real.dtype is torch.float16
+        assert x.view(torch.int32).shape == (4,)
+
+    def test_ops_round_once(self, torch):
+        x, wide = self.of(torch)[:3], self.of(torch)[:3].to(torch.complex64)
+        for f in (
+            lambda x: x + x,
+            lambda x: x * (2 - 1j),
+            lambda x: -x,
+            lambda x: x.conj(),
+            lambda x: x.abs(),
+            lambda x: torch.addcmul(x, x, x),
+            lambda x: x.sgn(),
+            lambda x: torch.where(x == x, x, 2 * x),
+            lambda x: torch.cat([x, x.flip(0)]),
+            lambda x: x[[2, 0]],
+            lambda x: x.index_select(0, torch.tensor([1])),
+        ):
+            got, want = f(x), f(wide)
+            assert got.dtype is (torch.float16 if want.dtype is torch.float32 else torch.complex32)
+            assert torch.equal(got, want.to(got.dtype))
+
+    @own
+    def test_more_than_pytorch_has(self, torch):
+        x, wide = self.of(torch)[:3], self.of(torch)[:3].to(torch.complex64)
+        for f in (
+            torch.exp,
+            torch.sum,
+            torch.mean,
+            torch.prod,
+            torch.std,
+            lambda x: x / (1 + x),
+            lambda x: x.cumsum(0),
+            lambda x: torch.nn.functional.pad(x[None], (1, 1), mode="replicate"),
+        ):
+            got, want = f(x), f(wide)
+            assert got.dtype.to_complex() is torch.complex32 and torch.equal(got, want.to(got.dtype))
+
+    @own
+    def test_gradient(self, torch):
+        half = torch.tensor([1.0, 2.0], dtype=torch.float16, requires_grad=True)
+        y = (half * (1 + 2j)).abs().sum()
+        y.backward()
+        assert half.grad.dtype is torch.float16
+        torch.testing.assert_close(half.grad, torch.full_like(half, 5**0.5))
+        z = torch.tensor([1 + 1j], dtype=torch.chalf, requires_grad=True)
+        torch.nn.functional.pad(z[None], (2, 1), mode="replicate").abs().square().sum().backward()
+        assert z.grad.dtype is torch.chalf and z.grad.tolist() == [8 + 8j]
+
+    @own
+    def test_refusals(self, torch):
+        x = torch.ones(2, 2, dtype=torch.chalf)
+        for f in (lambda: x @ x, lambda: torch.linalg.inv(x), lambda: x.sort(), lambda: x < x):
+            with pytest.raises((RuntimeError, TypeError), match="ComplexHalf|complex|Low precision"):
+                f()
+        with pytest.raises(RuntimeError, match="Unsupported dtype ComplexHalf"):
+            torch.fft.fft(x)
+        with pytest.raises(TypeError, match="unsupported ScalarType ComplexHalf"):
+            x.numpy()
+
+    def test_saved_and_exchanged(self, torch):
+        x = self.of(torch)
+        file = io.BytesIO()
+        torch.save({"x": x, "row": x[1:]}, file)
+        file.seek(0)
+        loaded = torch.load(file)
+        assert loaded["x"].dtype is torch.chalf and torch.equal(loaded["x"], x) and torch.equal(loaded["row"], x[1:])
+        assert torch.equal(pickle.loads(pickle.dumps(x)), x)
+        assert torch.equal(torch.from_dlpack(x), x) and torch.from_dlpack(x).dtype is torch.chalf
 
 
 UNSIGNED = [("uint16", 2**16), ("uint32", 2**32), ("uint64", 2**64)]

@@ -435,3 +435,62 @@ def test_checkpointed_and_hooked():
     with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
         push(lambda x: x.softmax(0), (X, T))
     assert not packed
+
+
+def test_gradcheck_compares_batches_with_loops(torch):
+    """`vmap` over backward, and over forward mode, is run; a wrong rule for batches is found."""
+    check = torch.autograd.gradcheck
+    x, y = (torch.rand(2, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert check(lambda x, y: (x * y).sin().sum(1), (x, y), check_batched_grad=True)
+    assert check(torch.atan2, (x, y), check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True)
+
+    class Twice(torch.autograd.Function):
+        generate_vmap_rule = False
+
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return Backward.apply(g)
+
+    class Backward(torch.autograd.Function):
+        @staticmethod
+        def forward(g):
+            return g * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, g):
+            return g * 3, in_dims[0]
+
+    assert check(Twice.apply, (x,))
+    with pytest.raises(torch.autograd.GradcheckError, match="check_batched_grad=False"):
+        check(Twice.apply, (x,), check_batched_grad=True)
+
+
+def test_gradcheck_passes_inputs_without_requires_grad_to_forward_mode(torch):
+    seen = []
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            seen.append((x.requires_grad, y.requires_grad))
+            return x * y
+
+        @staticmethod
+        def jvp(ctx, x, y):
+            return x
+
+    x = torch.rand(1, dtype=torch.float64, requires_grad=True)
+    y = torch.ones(1, dtype=torch.float64)
+    torch.autograd.gradcheck(Same.apply, (x, y), check_forward_ad=True, check_backward_ad=False)
+    assert seen[-1] == (False, False)

@@ -1,5 +1,6 @@
 """Gradients where a slope is constant, at ties, at NaN and at infinity: against recorded results of PyTorch."""
 
+import numpy as np
 import pytest
 
 FLAT = {
@@ -48,3 +49,21 @@ def test_gradients_at_special_points(torch, name, args, want):
     found = torch.autograd.grad(getattr(torch, name)(*args).sum(), args)
     for g, w in zip(found, want, strict=True):
         assert torch.allclose(g, torch.tensor([float(v) for v in w]), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "shape,view,size,stride",
+    [
+        ((5,), lambda x: x.expand(5, 5), (5, 5), (0, 1)),
+        ((2, 3), lambda x: x.expand(10, 2, 3), (2, 3), (3, 1)),
+        ((3,), lambda x: x.expand(4, 3), (3,), (1,)),
+        ((4,), lambda x: x.as_strided((3, 2), (1, 1)), (4,), (1,)),
+        ((4,), lambda x: x.unfold(0, 2, 1), (2, 2), (1, 2)),
+        ((6,), lambda x: x[1:5].expand(2, 4), (3, 2), (1, 1)),
+    ],
+)
+def test_strided_views_of_overlapping_views(torch, shape, view, size, stride):
+    """Elements of the input that share a place share its gradient; the view before them adds the shares up."""
+    x = torch.arange(float(np.prod(shape)), dtype=torch.float64).reshape(shape).requires_grad_()
+    f = lambda x: view(x).as_strided(size, stride)  # noqa: E731
+    assert torch.autograd.gradcheck(f, (x,)) and torch.autograd.gradgradcheck(f, (x,))

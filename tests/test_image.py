@@ -163,3 +163,10 @@ def test_sampling_agrees_with_interpolation(torch):
     g = torch.rand_like(y)
     a, b = (torch.autograd.grad(t, x, g)[0] for t in (y, z))
     assert torch.allclose(a, b, atol=1e-12)
+
+
+def test_images_with_one_channel_expanded_are_row_major(torch):
+    x = torch.arange(40.0).reshape(2, 1, 4, 5).expand(2, 3, 4, 5)
+    f = torch.nn.functional
+    results = (x.roll(1, 2), f.pad(x, (1, 1)), torch.cat([x, x]), f.max_pool2d(x, 2), f.interpolate(x, scale_factor=2))
+    assert all(y.is_contiguous() for y in (*results, f.batch_norm(x, torch.zeros(3), torch.ones(3))))

@@ -215,3 +215,10 @@ def test_what_cannot_be_aliased(torch):
     with pytest.raises(RuntimeError, match="can't alias NumPy scalars"):
         torch.asarray(np.float64(1.0), copy=False)
     assert torch.asarray(np.float64(1.5)).item() == 1.5
+
+
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")
+def test_functions_of_numpy_that_answer_in_bools_give_bytes(torch):
+    made = np.greater_equal(torch.tensor([1, 2, 3]), 2)
+    assert made.dtype is torch.uint8 and made.tolist() == [0, 1, 1]
+    assert np.sqrt(torch.tensor([4.0])).dtype is torch.float32

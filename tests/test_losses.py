@@ -251,3 +251,11 @@ def test_margin_losses_refuse(torch):
         torch.nn.TripletMarginLoss(margin=0)
     with pytest.raises(ValueError, match="MultiMarginLoss: expected weight to be None or 1D tensor, got 2D"):
         torch.nn.MultiMarginLoss(weight=x)
+
+
+def test_cosine_similarity_computes_in_the_common_dtype(torch):
+    f = torch.nn.functional.cosine_similarity
+    assert f(torch.tensor(12, dtype=torch.int8), torch.tensor(12.0), dim=-1).item() == 1
+    a, b = torch.tensor([[1, 2], [3, -4]]), torch.tensor([[2.0, 4.0], [4.0, 3.0]], dtype=torch.float64)
+    torch.testing.assert_close(f(a, b), torch.tensor([1.0, 0.0], dtype=torch.float64))
+    assert f(a.half(), a.bfloat16()).dtype is torch.float32

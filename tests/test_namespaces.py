@@ -267,6 +267,14 @@ def test_devices_and_libraries_that_are_not_there(torch):
         assert getattr(torch.backends, name).is_available() is False
     with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
         pass
+    before = torch.backends.cudnn.enabled
+    with pytest.raises(KeyError), torch.backends.cudnn.flags(enabled=not before, benchmark=True):
+        assert torch.backends.cudnn.enabled is not before and torch.backends.cudnn.benchmark
+        raise KeyError
+    assert torch.backends.cudnn.enabled is before and not torch.backends.cudnn.benchmark
+    with torch.backends.mkldnn.flags(enabled=True):
+        assert torch.backends.mkldnn.enabled
+    assert not torch.backends.mkldnn.enabled
     assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "NEON", "DEFAULT")
     for made in (torch.cuda.Stream, torch.cuda.Event, torch.cuda.current_stream):
         with pytest.raises(RuntimeError, match="there is no CUDA"):

@@ -88,6 +88,7 @@ def test_lists_and_dicts(torch):
     assert list(named) == ["a", "b", "c"] and "b" in named and type(named.pop("b")).__name__ == "Tanh"
     with pytest.raises(ValueError, match="has length 1; 2 is required"):
         named.update([["a"]])
+    assert "[torch.float32 of size 1]" in repr(nn.ParameterList([torch.empty(1, device="meta")]))
     values = nn.ParameterList([torch.zeros(1)])
     values.append(torch.ones(2)).extend([nn.Parameter(torch.ones(3))])
     assert len(values) == 3 and isinstance(values[1], nn.Parameter)

@@ -186,3 +186,38 @@ def test_normalisation_across_channels(torch):
     ones = torch.ones(1, 4, 1, 1)
     sums = nn.CrossMapLRN2d(3, 3.0, -1.0, 0.0)(ones).flatten()
     assert sums.tolist() == [2, 3, 4, 3]
+
+
+@pytest.mark.parametrize(
+    "shape,strides,want",
+    [
+        ((1, 2, 3, 1), (6, 1, 2, 1), (6, 1, 2, 2)),
+        ((2, 3, 1, 1), (3, 1, 3, 3), (3, 1, 1, 1)),
+        ((2, 1, 3, 3), (9, 1, 3, 1), (9, 9, 3, 1)),
+        ((2, 2, 1, 3), (6, 1, 100, 2), (6, 1, 6, 2)),
+        ((2, 2, 2, 3), (12, 1, 6, 2), (12, 1, 6, 2)),
+        ((2, 2, 2, 3), (24, 2, 12, 4), (12, 1, 6, 2)),
+    ],
+)
+def test_format_of_batch_norm_where_strides_are_ambiguous(torch, shape, strides, want):
+    x = torch.arange(200.0).as_strided(shape, strides).requires_grad_()
+    for norm in (torch.nn.BatchNorm2d(shape[1]), torch.nn.BatchNorm2d(shape[1]).eval()):
+        y = norm(x)
+        assert y.stride() == want
+        dense = x.detach().contiguous(memory_format=torch.contiguous_format).clone().requires_grad_()
+        close(y, norm(dense))
+        for input in (x, dense):
+            norm(input).square().sum().backward()
+        close(x.grad, dense.grad, 1e-4)
+        x.grad = None
+
+
+def test_gradients_with_channels_last_are_as_accurate(torch):
+    torch.manual_seed(1)
+    x, g = torch.randn(4, 8, 20, 20), torch.randn(4, 8, 20, 20)
+    exact = torch.nn.BatchNorm2d(8).double()
+    exact(x.double()).backward(g.double())
+    last = torch.nn.BatchNorm2d(8)
+    last(x.contiguous(memory_format=torch.channels_last)).backward(g.contiguous(memory_format=torch.channels_last))
+    close(last.weight.grad.double(), exact.weight.grad, 2e-5)
+    close(last.bias.grad.double(), exact.bias.grad, 2e-5)

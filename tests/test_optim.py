@@ -375,6 +375,20 @@ def test_muon_adjusts_its_rate(torch):
     torch.testing.assert_close(change("spectral_unclamped"), base * 0.5, rtol=1e-2, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", FUSED)
+def test_fused_ops_compute_on_floats_with_memory(torch, name):
+    options = {"lr": 0.1, "fused": True}
+    with torch.device("meta"):
+        weight = torch.nn.Parameter(torch.ones(2))
+        weight.grad = torch.ones(2)
+    for p in (weight, torch.ones(2, dtype=torch.complex64, requires_grad=True)):
+        p.grad = torch.ones_like(p)
+        with pytest.raises(RuntimeError, match="`fused=True` requires all the params to be floating point Tensors"):
+            getattr(torch.optim, name)([p], **options).step()
+    without = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    getattr(torch.optim, name)([without], **options).step()
+
+
 def test_refused_options_of_muon_and_adafactor(torch):
     matrix, vector = torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)
     with pytest.raises(ValueError, match="Muon only supports 2D parameters whereas we found a parameter with size"):

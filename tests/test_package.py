@@ -211,6 +211,12 @@ def test_settings_are_remembered(torch):
     with pytest.raises(TypeError, match="must be bool"):
         torch.use_deterministic_algorithms(1)
     assert torch.set_flush_denormal(False) is False and torch.get_num_interop_threads() == 1
+    torch.set_num_interop_threads(3)
+    assert torch.get_num_interop_threads() == 3
+    for wrong in (0, -1, "2"):
+        with pytest.raises(RuntimeError, match="set_num_interop_threads expects"):
+            torch.set_num_interop_threads(wrong)
+    torch.set_num_interop_threads(1)
 
 
 @own
@@ -299,6 +305,14 @@ def test_the_command_line_is_that_of_python(tmp_path):
     script.write_text("import torch\ndef f(x):\n    return x @ torch.ones(3, 3)\nf(torch.ones(2, 2))\n")
     code, out, err = run(str(script))
     assert code == 1 and err.count("File ") == 2 == err.count(str(script)) and "RuntimeError: " in err
+    nearby = python("-m", "rustgrad", script.name, cwd=tmp_path).stderr
+    assert nearby.count(f'File "{script}"') == 2
+    script.write_text(
+        "import torch\nwith torch.autograd.detect_anomaly(check_nan=True):\n"
+        "    (torch.tensor(-1.0, requires_grad=True).sqrt() * 0).backward()\n"
+    )
+    code, out, err = run(str(script))
+    assert code == 1 and "Traceback of forward call" in err and "__main__.py" not in err and "runpy" not in err
     script.write_text("def f(:\n")
     code, out, err = run(str(script))
     assert code == 1 and "SyntaxError" in err and "Traceback" not in err

@@ -147,6 +147,14 @@ def test_indexing(name):
     assert_close(batched(f, *args), loop(f, *args))
 
 
+def test_distinct_slices_are_those_of_each_example():
+    x = torch.tensor([[[1, 0], [0, 0]], [[0, 1], [1, 1]], [[1, 1], [0, 1]]])
+    assert_close(vmap(lambda t: torch.unique(t, dim=0))(x), loop(lambda t: torch.unique(t, dim=0), x))
+    f = lambda t: torch.unique_consecutive(t, dim=1)  # noqa: E731
+    x = torch.tensor([[[1, 1], [0, 1]], [[0, 1], [1, 0]]])
+    assert_close(vmap(f)(x), loop(f, x))
+
+
 def test_moments_of_everything():
     x = torch.randn(3, 2, 4)
     for f in (torch.var_mean, torch.std_mean):

@@ -133,9 +133,10 @@ def _run_script(path, arguments):
     if os.path.isdir(path) or path.endswith((".zip", ".pyz")):
         runpy.run_path(path, run_name="__main__")
         return
+    path = os.path.abspath(path)
     with open(path, "rb") as file:
         source = file.read()
-    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    sys.path[0] = os.path.dirname(path)
     exec(compile(source, path, "exec"), _main_module(path))
 
 

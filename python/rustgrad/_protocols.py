@@ -36,10 +36,8 @@ class Methods:
         return array.astype(dtype or array.dtype, copy=bool(copy))
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
-        if array.dtype == bool:
-            array = array.astype("uint8")
-            return _C.from_numpy(array).to(_C.bool)
-        return _C.from_numpy(array)
+        # As in PyTorch, where this is older than its dtype bool.
+        return _C.from_numpy(array.astype("uint8") if array.dtype == bool else array)
 
     def __repr__(self, *, tensor_contents=None):
         kind = type(self)

@@ -21,13 +21,14 @@ __all__ = [
     "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
     "set_flush_denormal",
+    "set_num_interop_threads",
     "set_printoptions",
     "set_warn_always",
     "use_deterministic_algorithms",
 ]
 
 is_grad_enabled = _C.is_grad_enabled
-_asked = {"deterministic": 0, "fill": True, "warn_only": False, "precision": "highest"}
+_asked = {"deterministic": 0, "fill": True, "warn_only": False, "precision": "highest", "interop": 1}
 
 _PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -148,8 +149,21 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def get_num_interop_threads() -> int:
-    """1: operations run sequentially."""
-    return 1
+    """The stored number; 1 by default."""
+    return _asked["interop"]
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Stored, without effect: operations run sequentially.
+
+    Raises:
+        RuntimeError: not a positive integer.
+    """
+    if not isinstance(num, int):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
+    if num < 1:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _asked["interop"] = num
 
 
 def set_warn_always(mode: bool) -> None:

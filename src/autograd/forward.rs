@@ -55,6 +55,10 @@ pub fn visible() -> u32 {
 pub fn levels(mask: u32) -> impl Iterator<Item = usize> {
     (0..LIMIT).filter(move |i| mask & (1 << i) != 0)
 }
+/// All levels of this thread, whether calls see them now or not.
+pub fn open() -> u32 {
+    LEVELS.with_borrow(|levels| ((1u64 << levels.len()) - 1) as u32)
+}
 /// Whether derivatives of what runs now may be wanted, so that it must consist of differentiable calls.
 #[inline]
 pub fn differentiating() -> bool {

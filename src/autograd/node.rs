@@ -10,6 +10,7 @@ use super::saved::hooked;
 use super::saved_args::{Kept, Place, State, reshaped};
 use crate::error::{Error, Result};
 use crate::op::gradient::{Facts, Saves};
+use crate::op::tracer::FormulaGuard;
 use crate::op::{Back, Call, Grad, OUT0, Op, Value, Vjp};
 use crate::rt::counters;
 use crate::rt::counters::Count;
@@ -209,6 +210,13 @@ impl Node {
             _ => true,
         }
     }
+    /// Whether what it saved has been freed, so that it cannot run again.
+    pub fn is_released(&self) -> bool {
+        match &self.work {
+            Work::Op { state, .. } => state.lock().unwrap_or_else(|e| e.into_inner()).is_none(),
+            _ => false,
+        }
+    }
     /// Runs the formula: one gradient for each edge.
     pub fn apply(self: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
         self.apply_as(self, grads, wanted)
@@ -246,6 +254,7 @@ impl Node {
             output_facts: &self.outputs,
             wanted: 0,
         };
+        let _reported = FormulaGuard::new(Arc::as_ptr(self) as usize, op, wanted);
         gradients(&mut back, wanted)
     }
 
@@ -384,6 +393,14 @@ fn missing(call: &Call, outputs: &[Tensor], edges: Edges, form: &str) -> Arc<Nod
     let name = call.op.public().replace('.', "_");
     let refusal = Work::Fails(format!("derivative for aten::{name}{form} is not implemented"));
     Node::new("NotImplemented", refusal, edges, outputs.iter().map(Facts::of).collect())
+}
+
+/// From now on a gradient that passes by `t` is an error.
+pub fn refuse_gradient(t: &Tensor, message: String) -> Result<()> {
+    let edge = super::history::grad_edge(t)?;
+    let node = Node::new("Refused", Work::Fails(message), smallvec::smallvec![edge], smallvec::smallvec![Facts::of(t)]);
+    super::history::set_history(t, &node, 0);
+    Ok(())
 }
 
 /// Saves exactly the tensors that formulas read. The node is constructed in place: it has some 400 bytes, and moving

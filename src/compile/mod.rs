@@ -8,6 +8,7 @@
 //! A plan can also be saved: `load` reads it back, and needs neither the function nor Python.
 
 mod fused;
+mod joined;
 mod look;
 mod passes;
 mod plan;
@@ -19,8 +20,9 @@ mod step;
 
 pub use self::look::Look;
 pub use self::passes::Passes;
-pub use self::plan::{Failure, Plan};
+pub use self::plan::{Failure, Plan, Ran};
 pub use self::record::Recorder;
 pub use self::recorded::Recorded;
 pub use self::saved::{Input, Naming, Program, SaveError, load, load_on, save};
 pub use self::step::{Arg, Slot, Source, Step, Variant};
+pub use crate::op::number::{Arithmetic, Number, Numbers, Question, pass, pass_again, passed};

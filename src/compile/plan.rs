@@ -1,16 +1,19 @@
 //! A plan: the primitives of a call in their order, with the tensors that they read and make by number, and what runs in
 //! their place once the passes have seen them.
 
+use super::joined::Joined;
 use super::look::Look;
 use super::passes::{self, Parts, Passes, Stage};
 use super::prepared::Prepared;
 pub use super::step::{Arg, Slot, Source, Step, Variant};
 use super::step::{missing, numbers};
 use crate::autograd::{self, GradGuard};
+use crate::device::Device;
 use crate::dispatch::{call_inplace, call_into, call_out};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::op::number::{Number, Numbers};
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Outputs, Value};
 use crate::rt::thread_state::own;
@@ -19,8 +22,13 @@ use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
 use std::fmt::Write;
 
-/// The results of a run.
 pub type Tensors = SmallVec<[Tensor; 4]>;
+
+/// What a run has made: its results, and the numbers that it has read.
+pub struct Ran {
+    pub tensors: Tensors,
+    pub reads: SmallVec<[Scalar; 4]>,
+}
 
 /// Why a run has failed.
 pub enum Failure {
@@ -122,6 +130,12 @@ impl Plan {
         self.steps.iter().enumerate().filter_map(of).collect()
     }
 
+    /// The numbers that steps take and that differ from run to run.
+    pub fn numbers(&self) -> Vec<Number> {
+        let args = self.steps.iter().flat_map(|s| if let Step::Call { args, .. } = s { &args[..] } else { &[] });
+        args.filter_map(|a| if let Arg::Number(n, _) = a { Some(n.clone()) } else { None }).collect()
+    }
+
     fn liveness(&self) -> Vec<Facts> {
         let mut facts: Vec<Facts> = self.stages.iter().map(|_| Facts::default()).collect();
         // The tensor whose memory each one shows, as far as it is known.
@@ -144,16 +158,21 @@ impl Plan {
     }
 
     /// Runs the steps; returns what then stands for the results. `slots` are the numbers that replace those recorded, in the order
-    /// of their steps.
-    pub fn run(&self, inputs: &[Tensor], slots: &[(Slot, f64)]) -> std::result::Result<Tensors, Failure> {
+    /// of their steps; `arguments` those that are passed.
+    pub fn run(
+        &self,
+        inputs: &[Tensor],
+        slots: &[(Slot, f64)],
+        arguments: &[Scalar],
+    ) -> std::result::Result<Ran, Failure> {
         let mut effect = false;
-        let run = self.run_steps(inputs, slots, &mut effect, None);
+        let run = self.run_steps(inputs, (slots, arguments), &mut effect, None);
         run.map_err(|e| if effect { Failure::After(e) } else { Failure::Before(e) })
     }
     /// Runs the steps, and makes the plan that passes make of them, now that it is known what the tensors look like.
     pub fn run_and_optimize(&self, inputs: &[Tensor], passes: Passes) -> Result<(Tensors, Option<Plan>)> {
         let mut seen = Seen { looks: vec![None; self.sources.len()], held: Vec::new() };
-        let results = self.run_steps(inputs, &[], &mut false, Some(&mut seen))?;
+        let results = self.run_steps(inputs, (&[], &[]), &mut false, Some(&mut seen))?.tensors;
         let Some(looks) = seen.looks.into_iter().collect::<Option<Vec<Look>>>() else { return Ok((results, None)) };
         let (sources, steps) = (self.sources.clone(), self.steps.clone());
         let (graphs, read_grads) = (self.graphs.clone(), self.read_grads.clone());
@@ -165,10 +184,10 @@ impl Plan {
     fn run_steps(
         &self,
         inputs: &[Tensor],
-        slots: &[(Slot, f64)],
+        (slots, arguments): (&[(Slot, f64)], &[Scalar]),
         effect: &mut bool,
         mut seen: Option<&mut Seen>,
-    ) -> Result<Tensors> {
+    ) -> Result<Ran> {
         let mut now: SmallVec<[Option<Tensor>; 24]> = SmallVec::with_capacity(self.sources.len());
         for source in &self.sources {
             now.push(match source {
@@ -187,17 +206,21 @@ impl Plan {
         let as_one = own(|own| own.forward.get() == 0);
         let anew =
             |stage: &Stage| stage.numbered().any(|(i, _)| slots.binary_search_by_key(&i, |(s, _)| s.step).is_ok());
+        let mut reads: SmallVec<[Scalar; 4]> = SmallVec::new();
         for (stage, facts) in self.stages.iter().zip(&self.facts) {
             *effect |= facts.effect;
+            let numbers = Numbers { arguments, reads: &reads };
             let as_one = as_one && (slots.is_empty() || !anew(stage));
             match stage {
-                Stage::Fused(fused) if as_one && fused.run(&mut now) => {}
-                Stage::Prepared(prepared) if as_one && self.prepared(prepared, &mut now)? => {}
+                Stage::Fused(fused) if as_one && fused.run(&mut now, numbers) => {}
+                Stage::Joined(joined) if as_one && self.joined(joined, &mut now, numbers)? => {}
+                Stage::Prepared(prepared) if as_one && self.prepared(prepared, &mut now, numbers)? => {}
+                Stage::Step(_, Step::Read { of, .. }) => read(now[*of].as_ref().ok_or_else(missing)?, &mut reads)?,
                 _ => {
                     for (origin, step) in stage.numbered() {
                         let from = slots.partition_point(|(s, _)| s.step < origin);
                         let count = slots[from..].iter().take_while(|(s, _)| s.step == origin).count();
-                        self.run_step(step, &slots[from..from + count], &mut now)?;
+                        self.run_step(step, &slots[from..from + count], numbers, &mut now)?;
                     }
                 }
             }
@@ -216,14 +239,24 @@ impl Plan {
             }
             results.push(t);
         }
-        Ok(results)
+        Ok(Ran { tensors: results, reads })
     }
 
-    fn prepared(&self, prepared: &Prepared, now: &mut [Option<Tensor>]) -> Result<bool> {
+    fn prepared(&self, prepared: &Prepared, now: &mut [Option<Tensor>], numbers: Numbers) -> Result<bool> {
         autograd::set_grad_enabled(false);
-        prepared.run(now)
+        prepared.run(now, numbers)
     }
-    fn run_step(&self, step: &Step, changed: &[(Slot, f64)], now: &mut [Option<Tensor>]) -> Result<()> {
+    fn joined(&self, joined: &Joined, now: &mut [Option<Tensor>], numbers: Numbers) -> Result<bool> {
+        autograd::set_grad_enabled(false);
+        joined.run(now, numbers, |step, now| self.run_step(step, &[], numbers, now))
+    }
+    fn run_step(
+        &self,
+        step: &Step,
+        changed: &[(Slot, f64)],
+        numbers: Numbers,
+        now: &mut [Option<Tensor>],
+    ) -> Result<()> {
         match step {
             Step::Call { op, form, args, outs, results, grad, .. } => {
                 autograd::set_grad_enabled(*grad && self.variant != Variant::Unrecorded);
@@ -233,7 +266,7 @@ impl Plan {
                     for (i, arg) in args.iter().enumerate() {
                         values.push(match changed.iter().find(|(slot, _)| slot.arg == i) {
                             Some((_, number)) => Value::Scalar(Scalar::Float(*number)),
-                            None => arg.value(now)?,
+                            None => arg.value(now, numbers)?,
                         });
                     }
                     match form {
@@ -265,6 +298,7 @@ impl Plan {
                 let grad = grad.map(|n| now[n].clone().ok_or_else(missing)).transpose()?;
                 now[*leaf].as_ref().ok_or_else(missing)?.set_grad(grad);
             }
+            Step::Read { .. } => return Err(Error::internal("a read of a plan is no call")),
         }
         Ok(())
     }
@@ -283,6 +317,10 @@ impl Plan {
                 (Stage::Fused(fused), [_, _, ..]) => {
                     writeln!(out, "{} = {}:\n    {}", numbers(&fused.made()), fused.name(), lines.join("\n    "))
                 }
+                (Stage::Joined(joined), _) => {
+                    let made = numbers(&joined.fused.made());
+                    writeln!(out, "{made} = {}:\n    {}", joined.name(), lines.join("\n    "))
+                }
                 _ => writeln!(out, "{}", lines.join("\n")),
             };
         }
@@ -293,6 +331,7 @@ impl Plan {
     pub fn ops(&self) -> Vec<String> {
         let name = |s: &Stage| match s {
             Stage::Fused(fused) => fused.name(),
+            Stage::Joined(joined) => joined.name(),
             other => other.steps().map(Step::name).collect::<Vec<_>>().join("+"),
         };
         self.stages.iter().map(name).collect()
@@ -322,6 +361,17 @@ pub(super) fn listing(sources: &[Source], steps: &[Step], results: &[usize], slo
     out
 }
 
+/// Adds the elements of a tensor.
+fn read(t: &Tensor, reads: &mut SmallVec<[Scalar; 4]>) -> Result<()> {
+    if t.numel() == 1 && t.device() == Device::Cpu {
+        reads.push(t.element(t.layout().offset)?);
+        return Ok(());
+    }
+    let host = t.dense_copy(t.dtype())?;
+    let start = host.layout().offset;
+    (0..host.numel()).try_for_each(|i| host.element(start + i).map(|s| reads.push(s)))
+}
+
 /// The layout at `shift` bytes from the first element of a tensor; `None` where it does not lie within the storage.
 fn placed(whole: &Tensor, layout: &Layout, shift: isize, dtype: DType) -> Option<Layout> {
     let (m, size) = (whole.meta(), dtype.size());
@@ -341,6 +391,7 @@ fn beyond() -> Error {
 fn is_visible(step: &Step, shown: &mut [usize], inside: &mut [bool]) -> bool {
     match step {
         Step::SetGrad { .. } => true,
+        Step::Read { .. } => false,
         Step::Alias { of, result, .. } => {
             shown[*result] = shown[*of];
             inside[*result] = inside[shown[*of]];

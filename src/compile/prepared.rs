@@ -8,8 +8,10 @@ use super::step::{Arg, Step, missing};
 use crate::autograd::{diagnostics, mode};
 use crate::device::Device;
 use crate::dispatch::run_kernel_as;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::op::number::Numbers;
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Call, Op, Value};
 use crate::tensor::{INFERENCE, Meta, Tensor};
@@ -49,7 +51,7 @@ enum Work {
 
 impl Look {
     /// Whether the tensor is one like this, wherever it begins.
-    fn is(&self, t: &Tensor) -> bool {
+    pub(super) fn is(&self, t: &Tensor) -> bool {
         let m = t.meta();
         m.dtype == self.dtype
             && crate::layout::same(&m.layout.shape, &self.layout.shape)
@@ -61,23 +63,10 @@ impl Look {
 impl Prepared {
     /// A view whose result is seen by steps alone. None where its layout depends on where its base begins.
     pub fn view(origin: usize, step: &Step, looks: &[Look]) -> Option<Prepared> {
-        let Step::Call { op, form: Form::Functional, args, results, .. } = step else { return None };
-        let Body::View(layout) = &op.body else { return None };
+        let Step::Call { form: Form::Functional, args, results, .. } = step else { return None };
         let (Some(Arg::Tensor(of)), &[result]) = (args.first(), &results[..]) else { return None };
         let (base, look) = (&looks[*of], &looks[result]);
-        let seen_at = |offset: usize| {
-            let moved = Layout { offset, ..base.layout.clone() };
-            let hollow = Tensor::of_layout(moved, base.dtype, Device::Meta).ok()?;
-            let mut values = Args::new();
-            for (i, arg) in args.iter().enumerate() {
-                values.push(match arg {
-                    Arg::Value(v) => v.reborrow(),
-                    Arg::Tensor(_) if i == 0 => Value::Tensor(&hollow),
-                    _ => return None,
-                });
-            }
-            layout(&Call { op, args: &values }).ok()
-        };
+        let seen_at = |offset: usize| Prepared::view_of(step, &Layout { offset, ..base.layout.clone() }, base.dtype);
         let ahead = look.layout.offset.checked_sub(base.layout.offset)?;
         for offset in [0, 64] {
             let seen = seen_at(offset)?;
@@ -87,6 +76,21 @@ impl Prepared {
         }
         let work = Work::View { of: *of, ahead, result, look: look.clone() };
         Some(Prepared { steps: vec![(origin, step.clone())], takes: vec![(*of, base.clone())], work })
+    }
+    /// The layout of a view of a tensor of this layout.
+    pub fn view_of(step: &Step, base: &Layout, dtype: DType) -> Option<Layout> {
+        let Step::Call { op, form: Form::Functional, args, .. } = step else { return None };
+        let Body::View(layout) = &op.body else { return None };
+        let hollow = Tensor::of_layout(base.clone(), dtype, Device::Meta).ok()?;
+        let mut values = Args::new();
+        for (i, arg) in args.iter().enumerate() {
+            values.push(match arg {
+                Arg::Value(v) => v.reborrow(),
+                Arg::Tensor(_) if i == 0 => Value::Tensor(&hollow),
+                _ => return None,
+            });
+        }
+        layout(&Call { op, args: &values }).ok()
     }
     /// A kernel that makes its results.
     pub fn kernel(origin: usize, step: &Step, looks: &[Look]) -> Option<Prepared> {
@@ -120,7 +124,7 @@ impl Prepared {
     }
 
     /// Runs the steps; false, with nothing done, where they are to be run as calls.
-    pub fn run(&self, now: &mut [Option<Tensor>]) -> Result<bool> {
+    pub fn run(&self, now: &mut [Option<Tensor>], numbers: Numbers) -> Result<bool> {
         let at = |n: usize| now.get(n).and_then(|t| t.as_ref());
         if !self.takes.iter().all(|(n, look)| at(*n).is_some_and(|t| look.is(t))) {
             return Ok(false);
@@ -142,7 +146,7 @@ impl Prepared {
                 }
                 let mut values = Args::new();
                 for arg in args {
-                    values.push(arg.value(now)?);
+                    values.push(arg.value(now, numbers)?);
                 }
                 run_kernel_as(&Call { op, args: &values }, &made)?;
                 drop(values);

@@ -7,14 +7,17 @@ use super::look::Look;
 use super::recorded::Recorded;
 use super::step::{Arg, Source, Step, Variant};
 use crate::autograd::mode::{grad_enabled, inference_enabled};
+use crate::autograd::node::Work;
 use crate::autograd::{Node, history};
+use crate::dtype::{Category, DType, Scalar};
 use crate::error::Error;
 use crate::observe::Raw;
+use crate::op::number::{self, Number, Passed, Question};
 use crate::op::tracer::{Change, Form, Traced, Tracer};
-use crate::op::{Body, Op, Value};
+use crate::op::{Body, Kind, Op, Value};
 use crate::storage::WeakStorage;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, HAS_FN, LEAF_GRAD, Tensor, TensorImpl};
+use crate::tensor::{Edge, GradFn, HAS_FN, LEAF_GRAD, Tensor, TensorImpl};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -25,7 +28,16 @@ struct Frame {
     /// Part of a primitive: that primitive itself, or a call in its body.
     inner: bool,
     grad: bool,
+    /// The arguments that are numbers of the recorded function.
+    numbers: Vec<(usize, Number)>,
+    /// The call is recorded in the graph.
+    tracked: bool,
 }
+
+/// The numbers among the arguments of a call, by position.
+type Positions = Vec<(usize, Number)>;
+/// The node of a call with numbers.
+type Followed = (Weak<dyn GradFn>, Positions);
 
 /// What a call has done besides what it says.
 #[derive(Clone, Copy)]
@@ -34,6 +46,7 @@ struct Made<'a> {
     draws: bool,
     range: &'a str,
     results: &'a [Tensor],
+    numbers: &'a [(usize, Number)],
 }
 
 /// What is known of a tensor, by its number.
@@ -55,6 +68,8 @@ struct State {
     /// The list of primitives: what reads only values may be given another handle on the same elements.
     of_primitives: bool,
     steps: Vec<Step>,
+    /// Numbers that have to stay what they were.
+    fixed: Vec<Number>,
     /// Tensors whose gradient was there before the call and has been read.
     read_grads: Vec<usize>,
     problem: Option<String>,
@@ -79,6 +94,13 @@ pub struct Recorder {
     muted: Cell<bool>,
     /// The primitive that runs has drawn random numbers.
     drew: Cell<bool>,
+    /// How many numbers have been read.
+    reads: Cell<usize>,
+    /// Numbers of the function that have to stay what they were.
+    fixed: RefCell<Vec<Number>>,
+    questions: RefCell<Vec<(Question, bool)>>,
+    /// The nodes of calls with such numbers, by address, which a weak handle keeps theirs.
+    nodes: RefCell<HashMap<usize, Followed>>,
 }
 
 impl Recorder {
@@ -109,10 +131,54 @@ impl Recorder {
             range: RefCell::default(),
             muted: Cell::new(false),
             drew: Cell::new(false),
+            reads: Cell::new(0),
+            fixed: RefCell::default(),
+            questions: RefCell::default(),
+            nodes: RefCell::default(),
         }
     }
     pub fn problem(&self) -> Option<String> {
         self.state.borrow().problem.clone()
+    }
+    /// The host reads the elements of a tensor outside an op, as numbers that may be other ones in each run: the place of the
+    /// first among all that are read. `None` where a plan has no such step.
+    pub fn read(&self, t: &Tensor) -> Option<usize> {
+        let known = matches!(t.dtype().category(), Category::Float | Category::Int) && t.dtype() != DType::U64;
+        if !known || !self.stack.borrow().is_empty() || self.problem().is_some() {
+            return None;
+        }
+        let first = self.reads.get();
+        for list in [&self.state, &self.calls] {
+            let mut state = list.borrow_mut();
+            match self.quietly(|| state.number(t)) {
+                Ok(of) => state.steps.push(Step::Read { of, first }),
+                Err(problem) => drop(state.problem.get_or_insert(problem)),
+            }
+        }
+        self.reads.set(first + t.numel());
+        Some(first)
+    }
+    /// Remembers the nodes of a call with numbers: a formula may do something else for each of them.
+    fn follow(&self, call: &Traced, results: &[Tensor], numbers: &[(usize, Number)]) {
+        let node = |t: &Tensor| {
+            let edge = history::grad_fn(t).ok().flatten()?;
+            let node = edge.node()?.clone();
+            let same = matches!(&Node::of_ref(&node).work, Work::Op { op, .. } if std::ptr::eq(*op, call.op));
+            same.then_some(node)
+        };
+        let tracked = results.iter().filter(|t| t.requires_grad());
+        let found: Option<Vec<_>> = tracked.map(node).collect();
+        match found.filter(|_| call.form == Form::Functional) {
+            Some(found) => self.nodes.borrow_mut().extend(found.into_iter().map(|node| {
+                let at = Arc::as_ptr(&node).cast::<()>() as usize;
+                (at, (Arc::downgrade(&node), numbers.to_vec()))
+            })),
+            None => self.state.borrow_mut().fixed.extend(numbers.iter().map(|(_, n)| n.clone())),
+        }
+    }
+    /// What `f` does is not part of the recording.
+    pub fn unseen<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.quietly(f)
     }
     fn refuse(&self, text: impl FnOnce() -> String) {
         self.state.borrow_mut().problem.get_or_insert_with(text);
@@ -138,6 +204,17 @@ impl Recorder {
     /// Where results have a graph that can still run, it is the list of calls as they were made, which record it again;
     /// else that of the primitives, backward's among them.
     pub fn finish(self, outputs: &[Tensor]) -> Result<Recorded, String> {
+        let (fixed, questions) = (self.fixed.take(), self.questions.take());
+        let mut recorded = self.chosen(outputs)?;
+        recorded.fixed.extend(fixed);
+        recorded.questions = questions;
+        if recorded.fixed.iter().any(|n| !n.is_given()) {
+            Err("it reads the values of a tensor".into())
+        } else {
+            Ok(recorded)
+        }
+    }
+    fn chosen(self, outputs: &[Tensor]) -> Result<Recorded, String> {
         let mut state = self.state.take();
         if let Some(problem) = state.problem.take() {
             return Err(problem);
@@ -164,6 +241,7 @@ impl Recorder {
             Ok(_) if state.outside_graph => Err("it uses a tensor from outside that has a graph".into()),
             Ok(graphs) => {
                 state.check_escapes(outputs)?;
+                state.fixed.extend(graphs.iter().flatten().flat_map(|edge| self.run_again(edge)));
                 Ok(state.into_recorded(results, graphs, Variant::Unrecorded))
             }
             Err(_) if self.backwards.get() == 0 => {
@@ -176,6 +254,30 @@ impl Recorder {
             }
             Err(problem) => Err(problem),
         }
+    }
+}
+
+impl Recorder {
+    /// Numbers in a graph that results of later calls refer to: it has those of the recorded call. They do not matter where a
+    /// second backward is an error before it reaches a leaf.
+    fn run_again(&self, edge: &Edge) -> Vec<Number> {
+        let nodes = self.nodes.borrow();
+        let (mut numbers, mut leaf, mut seen) = (Vec::new(), false, HashSet::new());
+        let mut open = vec![edge.clone()];
+        while let Some(edge) = open.pop() {
+            let Some(node) = edge.node().map(Node::of) else {
+                leaf = true;
+                continue;
+            };
+            let at = Arc::as_ptr(&node) as usize;
+            if node.is_released() || !seen.insert(at) {
+                continue;
+            }
+            leaf |= !matches!(node.work, Work::Op { .. });
+            numbers.extend(nodes.get(&at).iter().flat_map(|(_, list)| list.iter().map(|(_, n)| n.clone())));
+            open.extend(node.edges.iter().flatten().cloned());
+        }
+        if leaf { numbers } else { Vec::new() }
     }
 }
 
@@ -209,8 +311,8 @@ fn graph_of(t: &Tensor, inputs: &[(Tensor, bool, bool)]) -> Result<Option<Edge>,
 impl State {
     fn into_recorded(self, results: Vec<usize>, graphs: Vec<Option<Edge>>, variant: Variant) -> Recorded {
         let sources = self.known.into_iter().map(|k| k.source).collect();
-        let State { steps, looks, read_grads, .. } = self;
-        Recorded { sources, steps, looks, results, graphs, read_grads, variant }
+        let State { steps, looks, read_grads, fixed, .. } = self;
+        Recorded { sources, steps, looks, results, graphs, read_grads, variant, fixed, questions: Vec::new() }
     }
     fn add(&mut self, t: &Tensor, source: Source) -> usize {
         let number = self.known.len();
@@ -287,7 +389,7 @@ impl State {
             other => Arg::Value(other.clone().into_owned()),
         })
     }
-    fn step(&mut self, call: &Traced, Made { grad, draws, range, results }: Made) -> Result<(), String> {
+    fn step(&mut self, call: &Traced, Made { grad, draws, range, results, numbers }: Made) -> Result<(), String> {
         let tensors = || call.args.iter().flat_map(|v| v.tensors()).chain(call.outs);
         if grad && tensors().any(|t| t.requires_grad()) {
             self.recorded = true;
@@ -300,7 +402,12 @@ impl State {
         }
         let computes = matches!(call.op.body, Body::Elementwise(_) | Body::Kernel(_)) && call.op.sig.written == 0;
         let only_values = self.of_primitives && computes && call.form == Form::Functional;
-        let args = call.args.iter().map(|v| self.arg(v, only_values)).collect::<Result<Vec<_>, _>>()?;
+        let mut args = call.args.iter().map(|v| self.arg(v, only_values)).collect::<Result<Vec<_>, _>>()?;
+        for (at, number) in numbers {
+            if let Value::Scalar(recorded) = call.args[*at] {
+                args[*at] = Arg::Number(number.clone(), recorded);
+            }
+        }
         let outs = call.outs.iter().map(|t| self.number(t)).collect::<Result<Vec<_>, _>>()?;
         let one = |t: &Tensor| match self.numbers.get(&t.id()) {
             Some(&n) => n,
@@ -346,6 +453,32 @@ impl State {
     }
 }
 
+/// The arguments of a call that are numbers of the function. Those that were put elsewhere after they were parsed are fixed.
+fn numbers_of(call: &Traced, fixed: &mut Vec<Number>) -> Vec<(usize, Number)> {
+    let mut numbers = Vec::new();
+    for Passed { at, number, value } in number::passed() {
+        let bits = |s: &Scalar| (std::mem::discriminant(s), s.to_f64().to_bits(), s.to_i64());
+        let there = call.args.get(at).is_some_and(|v| matches!(v, Value::Scalar(s) if bits(s) == bits(&value)));
+        match there && takes_any(call) && (number.is_given() || number.is_total()) {
+            true => numbers.push((at, number)),
+            false => fixed.push(number),
+        }
+    }
+    numbers
+}
+
+/// Whether a step may have another number in each run: its results look the same for all of a kind, and what it draws and
+/// returns does not depend on them. A composite may do something else for each number; `arange` makes sizes of them.
+fn takes_any(call: &Traced) -> bool {
+    let on_tensors = || call.args.iter().any(|v| v.tensors().next().is_some());
+    let draws = || call.op.sig.params().iter().any(|p| p.kind == Kind::Generator);
+    match &call.op.body {
+        Body::Elementwise(_) => true,
+        Body::Kernel(k) => !k.reads_host && on_tensors() && !draws(),
+        _ => false,
+    }
+}
+
 fn warns(op: &'static Op, call: &Traced) -> bool {
     op.warns.is_some_and(|warns| warns(&crate::op::Call { op, args: call.args }).is_some())
 }
@@ -354,6 +487,9 @@ impl Tracer for Recorder {
     fn enter(&self, call: &Traced) {
         let nested = self.stack.borrow().last().is_some_and(|f| f.inner);
         let leaf = !nested && call.op.is_primitive();
+        let outermost = self.stack.borrow().is_empty();
+        let numbers = if outermost { numbers_of(call, &mut self.fixed.borrow_mut()) } else { Vec::new() };
+        let tracked = grad_enabled() && call.args.iter().any(|v| v.any_tensor(Tensor::requires_grad));
         if leaf && call.op.reads_host() {
             self.refuse(|| format!("what {} returns depends on values", call.op.name()));
         }
@@ -363,7 +499,7 @@ impl Tracer for Recorder {
         if self.stack.borrow().is_empty() && self.quietly(|| warns(call.op, call)) {
             self.refuse(|| format!("{} warns", call.op.name()));
         }
-        self.stack.borrow_mut().push(Frame { inner: nested || leaf, grad: grad_enabled() });
+        self.stack.borrow_mut().push(Frame { inner: nested || leaf, grad: grad_enabled(), numbers, tracked });
     }
     fn exit(&self, call: &Traced, result: Result<&[Tensor], &Error>) {
         let frame = self.stack.borrow_mut().pop();
@@ -374,9 +510,13 @@ impl Tracer for Recorder {
             return;
         }
         let Ok(results) = result else { return self.refuse(|| format!("{} failed", call.op.name())) };
+        if frame.tracked && !frame.numbers.is_empty() {
+            self.follow(call, results, &frame.numbers);
+        }
         let range = self.range.borrow().last().cloned().unwrap_or_default();
         let draws = self.drew.get();
-        let made = Made { grad: frame.grad && !inference_enabled(), draws, range: &range, results };
+        let grad = frame.grad && !inference_enabled();
+        let made = Made { grad, draws, range: &range, results, numbers: &frame.numbers };
         if primitive {
             self.note(&self.state, call, made, true);
             self.drew.set(self.drew.get() && !outermost);
@@ -384,6 +524,25 @@ impl Tracer for Recorder {
         if outermost {
             self.drew.set(false);
             self.note(&self.calls, call, made, false);
+        }
+    }
+    fn formula_begins(&self, node: usize, op: &'static Op, wanted: u64) {
+        let nodes = self.nodes.borrow();
+        let Some((_, numbers)) = nodes.get(&node) else { return };
+        let any = op.vjp.any_number(|i| i < 64 && wanted & (1 << i) != 0);
+        let (taken, read): (Positions, Positions) = numbers.iter().cloned().partition(|(i, _)| any & (1 << i) != 0);
+        self.state.borrow_mut().fixed.extend(read.into_iter().map(|(_, n)| n));
+        number::set_formula(taken);
+    }
+    fn formula_ends(&self) {
+        number::set_formula(Vec::new());
+        for (question, answer) in number::asked() {
+            match &question {
+                Question::Compare(_, n, _) | Question::Truth(n) if !n.is_given() => {
+                    self.fixed.borrow_mut().push(n.clone());
+                }
+                _ => self.questions.borrow_mut().push((question, answer)),
+            }
         }
     }
     fn backward_begins(&self) {

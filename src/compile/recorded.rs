@@ -4,6 +4,7 @@ use super::look::Look;
 use super::passes::Passes;
 use super::plan::{Plan, listing};
 use super::step::{Source, Step, Variant};
+use crate::op::number::{Number, Question};
 use crate::tensor::Edge;
 
 pub struct Recorded {
@@ -18,6 +19,10 @@ pub struct Recorded {
     /// The tensors whose gradient is read before it is set.
     pub read_grads: Vec<usize>,
     pub variant: Variant,
+    /// Numbers among the arguments of the function that have to stay what they were, for the steps to be these.
+    pub fixed: Vec<Number>,
+    /// What was asked of them, with the answers.
+    pub questions: Vec<(Question, bool)>,
 }
 
 impl Recorded {
@@ -26,7 +31,7 @@ impl Recorded {
         listing(&self.sources, &self.steps, &self.results, &[])
     }
     pub fn into_plan(self, passes: Passes) -> Plan {
-        let Recorded { sources, steps, looks, results, graphs, read_grads, variant } = self;
+        let Recorded { sources, steps, looks, results, graphs, read_grads, variant, .. } = self;
         let mut plan = Plan::new(sources, steps, results, graphs, read_grads, variant);
         plan.optimize(&looks, passes);
         plan

@@ -1,8 +1,9 @@
 //! The steps of a plan: calls of primitives on tensors by number, as they were recorded.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::op::number::{Number, Numbers};
 use crate::op::tracer::{Form, show};
 use crate::op::{Op, Value};
 use crate::tensor::Tensor;
@@ -27,6 +28,8 @@ pub enum Arg {
     Value(Value<'static>),
     Tensor(usize),
     Tensors(Vec<Option<usize>>),
+    /// A number that differs from run to run, and what it was.
+    Number(Number, Scalar),
 }
 
 #[derive(Clone)]
@@ -57,6 +60,11 @@ pub enum Step {
     SetGrad {
         leaf: usize,
         grad: Option<usize>,
+    },
+    /// The host reads the elements of a tensor as numbers; `first` is the place of the first one among all that are read.
+    Read {
+        of: usize,
+        first: usize,
     },
 }
 
@@ -92,14 +100,15 @@ impl Arg {
         let (one, many): (Option<usize>, &[Option<usize>]) = match self {
             Arg::Tensor(n) => (Some(*n), &[]),
             Arg::Tensors(list) => (None, list),
-            Arg::Value(_) => (None, &[]),
+            Arg::Value(_) | Arg::Number(..) => (None, &[]),
         };
         one.into_iter().chain(many.iter().flatten().copied())
     }
     #[inline]
-    pub(super) fn value<'a>(&'a self, now: &'a [Option<Tensor>]) -> Result<Value<'a>> {
+    pub(super) fn value<'a>(&'a self, now: &'a [Option<Tensor>], numbers: Numbers) -> Result<Value<'a>> {
         Ok(match self {
             Arg::Value(v) => v.reborrow(),
+            Arg::Number(n, _) => Value::Scalar(n.now(numbers).ok_or_else(missing)?),
             Arg::Tensor(n) => Value::Tensor(now[*n].as_ref().ok_or_else(missing)?),
             Arg::Tensors(list) => {
                 let one = |n: &Option<usize>| n.map(|n| now[n].clone().ok_or_else(missing)).transpose();
@@ -115,6 +124,7 @@ impl Arg {
                 format!("[{}]", each.join(", "))
             }
             Arg::Value(Value::Scalar(s)) => format!("{s:?}"),
+            Arg::Number(n, _) => format!("{{{n}}}"),
             Arg::Value(v) => show(v),
         }
     }
@@ -126,6 +136,7 @@ impl Step {
             Step::Call { op, .. } => op.name(),
             Step::Alias { .. } => "alias",
             Step::SetGrad { .. } => "set_grad",
+            Step::Read { .. } => "read",
         }
     }
     pub(super) fn op(&self) -> Option<&'static Op> {
@@ -136,7 +147,7 @@ impl Step {
             Step::Call { args, outs, .. } => {
                 args.iter().flat_map(Arg::tensors).chain(outs.iter().copied()).for_each(each);
             }
-            Step::Alias { of, .. } => each(*of),
+            Step::Alias { of, .. } | Step::Read { of, .. } => each(*of),
             Step::SetGrad { leaf, grad } => {
                 each(*leaf);
                 grad.iter().copied().for_each(each);
@@ -147,7 +158,7 @@ impl Step {
         match self {
             Step::Call { results, .. } => results.iter().copied().for_each(each),
             Step::Alias { result, .. } => each(*result),
-            Step::SetGrad { .. } => {}
+            Step::SetGrad { .. } | Step::Read { .. } => {}
         }
     }
     /// The tensors whose memory a call writes to, other than new results.
@@ -180,6 +191,7 @@ impl Step {
                 Some(n) => format!("%{leaf}.grad = %{n}"),
                 None => format!("%{leaf}.grad = None"),
             },
+            Step::Read { of, first } => format!("read {first} = %{of}.item()"),
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<View>, i
     // SAFETY: the results have a place for each line, and lie apart.
     unsafe {
         match input.dtype {
-            DType::C64 | DType::C128 => {
+            d if d.is_complex() => {
                 return Err(Error::not_implemented("max and min are not defined for complex numbers"));
             }
             DType::U64 => return Err(Error::not_implemented("not implemented for 'UInt64'; convert the tensor")),

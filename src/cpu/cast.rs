@@ -4,7 +4,7 @@
 //! Everything is branch-free, so that loops of casts (`convert.rs`) vectorise.
 
 use super::half_float::{f32_to_bf16, f32_to_half, half_to_f32};
-use crate::dtype::{Complex, Truth, bf16, c64, c128, f16};
+use crate::dtype::{Complex, Truth, bf16, c32, c64, c128, f16};
 
 /// Casts one element.
 #[inline(always)]
@@ -351,6 +351,18 @@ impl Cast for f64 {
     #[inline(always)]
     fn down<P: Pivot>(p: P) -> f64 {
         p.f64()
+    }
+}
+impl Cast for c32 {
+    type Raw = c32;
+    type Pivot = c128;
+    #[inline(always)]
+    fn up(x: c32) -> c128 {
+        Complex::new(f16::up(x.re) as f64, f16::up(x.im) as f64)
+    }
+    #[inline(always)]
+    fn down<P: Pivot>(p: P) -> c32 {
+        Complex::new(f16::down(p.f32()), f16::down(p.im() as f32))
     }
 }
 impl Cast for c64 {

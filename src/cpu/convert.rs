@@ -2,7 +2,7 @@
 //!
 //! The semantics are PyTorch's: float to integer truncates and, out of range, gives what x86 gives (the smallest i32 or
 //! i64; narrower types take its low bits); to bool is "not zero"; complex to real drops the imaginary part. One loop
-//! for each of the 225 pairs, for the baseline and for AVX2; `cast.rs` defines the cast of an element.
+//! for each of the 256 pairs, for the baseline and for AVX2; `cast.rs` defines the cast of an element.
 
 use super::cast::Cast;
 use super::isa::{Isa, isa};

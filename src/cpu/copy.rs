@@ -35,6 +35,13 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
         return;
     }
     let (from, to) = (dtype.size(), out.dtype.size());
+    if let (&[rows, n], [_, 1], &[step, 1]) = (shape, strides, out.strides)
+        && (strides[0], step, dtype) == (0, n, out.dtype)
+        && rows * n <= GRAIN
+    {
+        // SAFETY: the caller's promise: a row, and as many next to each other.
+        return unsafe { repeat(rows, n * to, ptr, out.ptr) };
+    }
     let walks = [Walk { strides: out.strides, size: to }, Walk { strides, size: from }];
     let space = Space::new(shape, &walks, from.max(to));
     let step = converter(dtype, out.dtype);
@@ -76,6 +83,22 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
             tile.advance();
         }
     });
+}
+
+/// A row of so many bytes, `rows` times: what a bias is. Rows that are there are copied to as many that follow.
+///
+/// SAFETY: both are in bounds and do not overlap.
+unsafe fn repeat(rows: usize, bytes: usize, src: *const u8, dst: *mut u8) {
+    // SAFETY: the caller's promise; what is read lies before what is written.
+    unsafe {
+        std::ptr::copy_nonoverlapping(src, dst, bytes);
+        let mut done = 1;
+        while done < rows {
+            let next = done.min(rows - done);
+            std::ptr::copy_nonoverlapping(dst.cast_const(), dst.add(done * bytes), next * bytes);
+            done += next;
+        }
+    }
 }
 
 /// Copies the contiguous runs that make up the space, with non-temporal stores if `large`; elements are `size` bytes.

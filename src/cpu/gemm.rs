@@ -12,6 +12,7 @@ mod dots;
 mod rows;
 pub mod tiles;
 
+use super::epilogue::Epilogue;
 use super::lines::for_lines;
 use super::number_class::Fuse;
 use super::parallel::{num_threads, try_par_for};
@@ -39,7 +40,15 @@ const UNIT: usize = 32;
 pub fn matmul(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
     ensure(fit(&a, &b, &out) && out.is_apart(&a) && out.is_apart(&b), "matmul")?;
     // SAFETY: the operands fit together, and the result lies apart from the others.
-    unsafe { matmul_blocks(a, b, out, alpha, beta) }
+    unsafe { product(a, b, out, [alpha, beta], None) }
+}
+
+/// `matmul` into a row-major `out`, with an epilogue for the rows that are done.
+pub fn matmul_then(a: View, b: View, out: View, alpha: f64, beta: f64, then: &Epilogue) -> Result<()> {
+    let fits = fit(&a, &b, &out) && out.is_contiguous();
+    ensure(fits && out.is_apart(&a) && out.is_apart(&b), "matmul")?;
+    // SAFETY: as in `matmul`.
+    unsafe { product(a, b, out, [alpha, beta], Some(then)) }
 }
 
 /// `matmul` of blocks that may lie within one matrix.
@@ -47,22 +56,29 @@ pub fn matmul(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> 
 /// # Safety
 /// Shapes and dtypes are as `matmul` has them, and no element of `out` is one of the others.
 pub(super) unsafe fn matmul_blocks(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { product(a, b, out, [alpha, beta], None) }
+}
+
+/// SAFETY: as `matmul_blocks`; with an epilogue, `out` is row-major.
+unsafe fn product(a: View, b: View, out: View, [alpha, beta]: [f64; 2], then: Option<&Epilogue>) -> Result<()> {
     if out.numel() == 0 {
         return Ok(());
     }
+    let (real, integers) = ([alpha as f32, beta as f32], [alpha as i64, beta as i64]);
     // SAFETY: the caller's promise.
     unsafe {
         match out.dtype {
-            DType::F32 => batched(a, b, out, alpha as f32, beta as f32)?,
-            DType::F64 => batched(a, b, out, alpha, beta)?,
-            DType::C64 => batched(a, b, out, c64::new(alpha as f32, 0.0), c64::new(beta as f32, 0.0))?,
-            DType::C128 => batched(a, b, out, c128::new(alpha, 0.0), c128::new(beta, 0.0))?,
-            DType::F16 | DType::BF16 => widened(a, b, out, alpha, beta)?,
-            DType::U8 => batched(a, b, out, alpha as i64 as u8, beta as i64 as u8)?,
-            DType::I8 => batched(a, b, out, alpha as i64 as i8, beta as i64 as i8)?,
-            DType::I16 => batched(a, b, out, alpha as i64 as i16, beta as i64 as i16)?,
-            DType::I32 => batched(a, b, out, alpha as i64 as i32, beta as i64 as i32)?,
-            DType::I64 => batched(a, b, out, alpha as i64, beta as i64)?,
+            DType::F32 => batched(a, b, out, real, then)?,
+            DType::F64 => batched(a, b, out, [alpha, beta], then)?,
+            DType::C64 => batched(a, b, out, real.map(|x| c64::new(x, 0.0)), then)?,
+            DType::C128 => batched(a, b, out, [alpha, beta].map(|x| c128::new(x, 0.0)), then)?,
+            DType::F16 | DType::BF16 => widened(a, b, out, real)?,
+            DType::U8 => batched(a, b, out, integers.map(|x| x as u8), then)?,
+            DType::I8 => batched(a, b, out, integers.map(|x| x as i8), then)?,
+            DType::I16 => batched(a, b, out, integers.map(|x| x as i16), then)?,
+            DType::I32 => batched(a, b, out, integers.map(|x| x as i32), then)?,
+            DType::I64 => batched(a, b, out, integers, then)?,
             d => {
                 let name = d.scalar_type_name();
                 return Err(Error::not_implemented(format!("\"addmm_impl_cpu_\" not implemented for '{name}'")));
@@ -311,7 +327,13 @@ impl<T: Wrap, const W: usize> Integers<T, W> {
 }
 
 /// Splits a batch of products into tasks.
-unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) -> Result<()> {
+unsafe fn batched<T: Multiply>(
+    a: View,
+    b: View,
+    out: View,
+    [alpha, beta]: [T; 2],
+    then: Option<&Epilogue>,
+) -> Result<()> {
     let lead = out.ndim() - 2;
     let (mut m, n, k) = (out.shape[lead], out.shape[lead + 1], a.shape[lead + 1]);
     let matrix = |v: &View| Matrix { ptr: v.ptr as *mut T, rows: v.strides[lead], cols: v.strides[lead + 1] };
@@ -342,6 +364,8 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) -
     let share = (Ptr(a_matrix.ptr), Ptr(b_matrix.ptr), Ptr(out_matrix.ptr));
     let strides = |x: &Matrix<T>| [x.rows, x.cols];
     let product = T::product([m, n, k], strides(&a_matrix), strides(&b_matrix));
+    // Panels of columns are no runs of a row-major result.
+    let then = then.filter(|t| t.takes_blocks() && (m >= n || panels == 1));
     try_par_for(batch * panels, (TASK * panels / work.max(1)).max(1), |range| {
         let mut at = Odometer::new(&shape, [&sa, &sb, &so], range.start / panels);
         for unit in range {
@@ -358,6 +382,10 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) -
                 } else {
                     product([m, size, k], a, b.from(0, start), out.from(0, start), alpha, beta)?;
                 }
+            }
+            if let Some(then) = then {
+                let rows = if m >= n { start..end } else { 0..m };
+                then.finished(oo + rows.start * n..oo + rows.end * n);
             }
             if end == side {
                 at.step();
@@ -393,11 +421,11 @@ impl Wide {
     }
 }
 
-unsafe fn widened(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
+unsafe fn widened(a: View, b: View, out: View, factors: [f32; 2]) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        let (wide_a, wide_b, wide_out) = (Wide::new(a, true)?, Wide::new(b, true)?, Wide::new(out, beta != 0.0)?);
-        batched(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), alpha as f32, beta as f32)?;
+        let (wide_a, wide_b, wide_out) = (Wide::new(a, true)?, Wide::new(b, true)?, Wide::new(out, factors[1] != 0.0)?);
+        batched(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), factors, None)?;
         let result = wide_out.view(&out);
         for_lines(out.shape, [result.strides, out.strides], |[r, o], n, [_, d_out]| {
             store(out.dtype, out.at(o), d_out, n, result.at(r) as *const f32);

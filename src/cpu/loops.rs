@@ -50,7 +50,7 @@ impl Class {
         match d {
             DType::F16 | DType::BF16 | DType::F32 => (Class::F32, Class::F32),
             DType::F64 => (Class::F64, Class::F64),
-            DType::C64 => (Class::C64, Class::C128),
+            DType::C32 | DType::C64 => (Class::C64, Class::C128),
             DType::C128 => (Class::C128, Class::C128),
             DType::I8 | DType::I16 | DType::I32 => (Class::I32, Class::I64),
             DType::U8 => (Class::U8, Class::I64),

@@ -24,6 +24,7 @@ pub mod convert;
 pub mod copy;
 pub mod ctc;
 mod distributions;
+pub mod epilogue;
 pub mod fft;
 mod float;
 pub mod flip;

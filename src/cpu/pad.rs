@@ -125,7 +125,7 @@ pub fn pad_backward(grad: View, source: &Source, dx: View) -> Result<()> {
     let planes = Planes::new(&dx, &grad, source, "pad_backward")?;
     match dx.dtype {
         DType::F64 => sums::<f64>(&planes, &grad, &dx),
-        DType::C64 => sums::<c64>(&planes, &grad, &dx),
+        DType::C32 | DType::C64 => sums::<c64>(&planes, &grad, &dx),
         DType::C128 => sums::<c128>(&planes, &grad, &dx),
         _ => sums::<f32>(&planes, &grad, &dx),
     }

@@ -11,7 +11,7 @@ use super::loops::{BLOCK, LoopFn, Loops};
 use super::map::{number, out_dtypes};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
-use super::tile::{Scratch, Space, Walk};
+use super::tile::{Scratch, Space, Tile, Walk, is_contiguous};
 use super::view::View;
 use crate::dtype::{DType, Scalar};
 use crate::kinds::RuleInput;
@@ -26,9 +26,9 @@ pub struct Memory {
     pub strides: Dims,
 }
 
-/// A rule of a program: it computes in `compute` and its result has `dtype`.
+/// A rule of a program: it computes in `compute` and its result has `dtype`. Without loops it casts its only operand.
 pub struct Applied {
-    pub loops: &'static Loops,
+    pub loops: Option<&'static Loops>,
     pub compute: DType,
     pub inputs: SmallVec<[RuleInput; 4]>,
     pub dtype: DType,
@@ -78,6 +78,8 @@ pub struct Machine {
     grain: usize,
     /// All operands are contiguous over the whole space, or constant.
     flat: bool,
+    /// It may run over any part of the space: what is stored is row-major, and no rule has blocks of its own.
+    parts: bool,
 }
 
 /// Slots are numbered: operands, then constants, then registers.
@@ -129,8 +131,21 @@ impl Assembler<'_> {
         }
         at
     }
+    /// A rule that only casts.
+    fn convert(&mut self, rule: &Applied) -> Option<()> {
+        let from = match *rule.inputs.first()? {
+            RuleInput::Operand(m) => m,
+            RuleInput::Rule(r) => self.results[r],
+            RuleInput::Number(_) => return None,
+        };
+        let to = self.cast(from, [rule.dtype; 2]);
+        self.results.push(to);
+        self.cost += 1.0 / Loops::NONE.grain as f64;
+        (to != from).then_some(())
+    }
     fn apply(&mut self, rule: &Applied) -> Option<()> {
-        let flat = rule.loops.flat(rule.compute)?;
+        let Some(loops) = rule.loops else { return self.convert(rule) };
+        let flat = loops.flat(rule.compute)?;
         let (own, result) = (flat.class.dtype(), flat.entry.result);
         let mut inputs = SmallVec::new();
         for input in &rule.inputs {
@@ -200,6 +215,8 @@ impl Machine {
         if checked && !flat || chunk < BLOCK {
             return None;
         }
+        let row_major = |m: &Memory| m.shape[..] == *shape && is_contiguous(&m.shape, &m.strides);
+        let parts = !checked && stores.iter().all(|s| row_major(&memory[s.1]));
         let places = memory.into_iter().enumerate().map(|(k, memory)| Place {
             size: memory.dtype.size(),
             read: rules.iter().any(|r| r.inputs.contains(&RuleInput::Operand(k))),
@@ -218,6 +235,7 @@ impl Machine {
             elements: shape.iter().product(),
             grain: (1.0 / cost.max(1e-9)) as usize,
             flat,
+            parts,
             space,
         };
         debug_assert_eq!(count, constants.len());
@@ -233,23 +251,28 @@ impl Machine {
         unsafe { splat(size, value.as_ptr().cast(), self.constants[at..].as_mut_ptr().cast(), self.chunk) };
     }
 
-    /// Runs over these operands; false, with nothing touched, where they are not those that it was made for, or where one
-    /// that is written overlaps another.
+    /// Runs over these operands; false, with nothing touched, where they do not fit.
     pub fn run(&self, operands: &[View]) -> bool {
+        let fits = self.fits(operands);
+        if fits {
+            self.run_all(operands);
+        }
+        fits
+    }
+    /// Whether the operands are those that it was made for, and none that is written overlaps another.
+    pub fn fits(&self, operands: &[View]) -> bool {
         let same = |(v, p): (&View, &Place)| {
             v.dtype == p.memory.dtype && v.shape == &p.memory.shape[..] && v.strides == &p.memory.strides[..]
         };
-        if operands.len() != self.places.len() || !operands.iter().zip(&self.places).all(same) {
-            return false;
-        }
-        for (k, v) in operands.iter().enumerate().filter(|(k, _)| self.places[*k].stored) {
-            let apart = |(j, o): (usize, &View)| j == k || v.is_apart(o);
-            if !operands.iter().enumerate().all(apart) {
-                return false;
-            }
-        }
+        let apart = |k: usize, v: &View| operands.iter().enumerate().all(|(j, o)| j == k || v.is_apart(o));
+        operands.len() == self.places.len()
+            && operands.iter().zip(&self.places).all(same)
+            && operands.iter().enumerate().all(|(k, v)| !self.places[k].stored || apart(k, v))
+    }
+    /// Over operands that fit, on as many threads as are worth it.
+    pub(super) fn run_all(&self, operands: &[View]) {
         if self.elements == 0 {
-            return true;
+            return;
         }
         let (chunks, len) = match self.flat {
             true => (self.elements.div_ceil(self.chunk), self.chunk),
@@ -257,9 +280,35 @@ impl Machine {
         };
         par_for(chunks, (self.grain / len).max(1), |r| {
             // SAFETY: the operands are views of the layouts that the machine was made for; tasks write disjoint elements.
-            unsafe { if self.flat { self.flat(operands, r) } else { self.tiled(operands, r) } }
+            unsafe {
+                if self.flat {
+                    self.flat(operands, r.start * self.chunk..(r.end * self.chunk).min(self.elements))
+                } else {
+                    self.tiled(operands, r)
+                }
+            }
         });
-        true
+    }
+    /// Whether it may run over part of its elements.
+    pub(super) fn runs_in_parts(&self) -> bool {
+        self.parts
+    }
+    /// Over these elements alone, in row-major order, of operands that fit; on this thread.
+    pub(super) fn run_part(&self, operands: &[View], elements: std::ops::Range<usize>) {
+        let elements = elements.start..elements.end.min(self.elements);
+        if !self.parts || elements.is_empty() {
+            return;
+        }
+        // SAFETY: as in `run_all`; the order of a row-major result is that of the space.
+        unsafe {
+            if self.flat {
+                return self.flat(operands, elements);
+            }
+            let mut scratch = Scratch::take();
+            let mut table = self.table(&mut scratch);
+            let mut held = [usize::MAX; SLOTS];
+            self.space.tiles_of(elements, &mut |tile| self.tile(operands, tile, &mut scratch, &mut table, &mut held));
+        }
     }
 
     /// Where each slot is that is the same in all chunks.
@@ -297,12 +346,11 @@ impl Machine {
             }
         }
     }
-    /// SAFETY: `operands` are those of `run`, and no other task has these chunks.
-    unsafe fn flat(&self, operands: &[View], chunks: std::ops::Range<usize>) {
+    /// SAFETY: the operands fit, and no other task has these elements.
+    unsafe fn flat(&self, operands: &[View], elements: std::ops::Range<usize>) {
         let mut scratch = Scratch::take();
         let mut table = self.table(&mut scratch);
-        let end = (chunks.end * self.chunk).min(self.elements);
-        let start = chunks.start * self.chunk;
+        let (start, end) = (elements.start, elements.end);
         for (k, p) in self.places.iter().enumerate().filter(|(_, p)| p.constant) {
             let to = self.buffer(&mut scratch, k);
             // SAFETY: the space is not empty, so there is an element; a buffer holds a chunk.
@@ -324,32 +372,47 @@ impl Machine {
         let mut held = [usize::MAX; SLOTS];
         let mut tile = self.space.tile(tiles.start);
         for _ in tiles {
-            for (k, p) in self.places.iter().enumerate() {
-                let ((dims, whole), offset) = (tile.block(k + 1), tile.offset(k + 1));
-                let at = operands[k].ptr.wrapping_add(offset * p.size);
-                if whole {
-                    table[k] = at;
-                    continue;
-                }
-                table[k] = self.buffer(&mut scratch, k);
-                // A broadcast row is gathered once.
-                if p.read && (held[k] != offset || !tile.is_full() || p.stored) {
-                    // SAFETY: the block lies within the operand, and a buffer holds a tile.
-                    unsafe { gather(p.size, at, dims, table[k]) };
-                    held[k] = if tile.is_full() { offset } else { usize::MAX };
-                }
-            }
-            // SAFETY: each slot holds the elements of the tile.
-            unsafe { self.execute(&table, tile.len) };
-            for (k, p) in self.places.iter().enumerate().filter(|(_, p)| p.stored) {
-                let (dims, whole) = tile.block(k + 1);
-                if !whole {
-                    let at = operands[k].ptr.wrapping_add(tile.offset(k + 1) * p.size);
-                    // SAFETY: as above; no other task writes these elements.
-                    unsafe { scatter(p.size, table[k], at, dims) };
-                }
-            }
+            // SAFETY: the caller's promise.
+            unsafe { self.tile(operands, &tile, &mut scratch, &mut table, &mut held) };
             tile.advance();
+        }
+    }
+    /// `held` says which block of an operand its buffer holds.
+    ///
+    /// SAFETY: as `flat`, of one tile; `table` and `held` are of this scratch memory.
+    #[inline]
+    unsafe fn tile(
+        &self,
+        operands: &[View],
+        tile: &Tile,
+        scratch: &mut Scratch,
+        table: &mut [*mut u8; SLOTS],
+        held: &mut [usize; SLOTS],
+    ) {
+        for (k, p) in self.places.iter().enumerate() {
+            let ((dims, whole), offset) = (tile.block(k + 1), tile.offset(k + 1));
+            let at = operands[k].ptr.wrapping_add(offset * p.size);
+            if whole {
+                table[k] = at;
+                continue;
+            }
+            table[k] = self.buffer(scratch, k);
+            // A broadcast row is gathered once.
+            if p.read && (held[k] != offset || !tile.is_full() || p.stored) {
+                // SAFETY: the block lies within the operand, and a buffer holds a tile.
+                unsafe { gather(p.size, at, dims, table[k]) };
+                held[k] = if tile.is_full() { offset } else { usize::MAX };
+            }
+        }
+        // SAFETY: each slot holds the elements of the tile.
+        unsafe { self.execute(table, tile.len) };
+        for (k, p) in self.places.iter().enumerate().filter(|(_, p)| p.stored) {
+            let (dims, whole) = tile.block(k + 1);
+            if !whole {
+                let at = operands[k].ptr.wrapping_add(tile.offset(k + 1) * p.size);
+                // SAFETY: as above; no other task writes these elements.
+                unsafe { scatter(p.size, table[k], at, dims) };
+            }
         }
     }
 }

@@ -180,7 +180,8 @@ impl<T: Float> Forward<'_, T> {
             let (input, out) = (input.line(i), out.line(i));
             let x = padded(&input, length, a, T::LOWEST);
             // A NaN is passed over here, and makes the sum NaN.
-            let most = folded(x, T::LOWEST, |most, x| if x > most { x } else { most });
+            let used = length.min(CHUNK);
+            let most = folded(x, used, T::LOWEST, |most, x| if x > most { x } else { most });
             let mut sums = [T::ZERO; CHUNK];
             for (x, y) in x.as_chunks::<CHUNK>().0.iter().zip(b.as_chunks_mut::<CHUNK>().0) {
                 for l in 0..CHUNK {
@@ -190,7 +191,7 @@ impl<T: Float> Forward<'_, T> {
                     sums[l] = sums[l].plus(y[l]);
                 }
             }
-            let sum = sums.into_iter().fold(T::ZERO, T::plus);
+            let sum = sums[..used].iter().copied().fold(T::ZERO, T::plus);
             let to = out.place(0, b.as_mut_ptr());
             // SAFETY: the line and the buffers have `length` elements.
             unsafe {
@@ -294,16 +295,16 @@ fn padded<'a, T: Float>(line: &Tile, length: usize, buffer: &'a mut [T], rest: T
     buffer
 }
 
-/// All elements of whole chunks, folded lane by lane.
+/// All elements of whole chunks, folded lane by lane; lanes beyond the first `used` hold only `start`.
 #[inline(always)]
-fn folded<T: Copy>(x: &[T], start: T, f: impl Fn(T, T) -> T) -> T {
+fn folded<T: Copy>(x: &[T], used: usize, start: T, f: impl Fn(T, T) -> T) -> T {
     let mut lanes = [start; CHUNK];
     for x in x.as_chunks::<CHUNK>().0 {
         for l in 0..CHUNK {
             lanes[l] = f(lanes[l], x[l]);
         }
     }
-    lanes.into_iter().fold(start, f)
+    lanes[..used].iter().copied().fold(start, f)
 }
 
 /// `y[i] = f(x[i])` for `n` elements; `y` may be one of the operands.

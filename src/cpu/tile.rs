@@ -10,6 +10,7 @@ use super::strided::Dim;
 use crate::layout::{Dims, memory_order};
 use smallvec::SmallVec;
 use std::cell::Cell;
+use std::ops::Range;
 
 /// Bytes of one operand in a tile.
 pub const CHUNK_BYTES: usize = 8 << 10;
@@ -41,6 +42,9 @@ pub struct Space {
     /// Elements of a full tile.
     pub len: usize,
 }
+
+/// A range of each dimension.
+type Region = SmallVec<[Range<usize>; 5]>;
 
 /// A tile as a block of one operand, and whether it is contiguous.
 type Block = (SmallVec<[Dim; 5]>, bool);
@@ -141,6 +145,32 @@ impl Space {
         tile.fit();
         tile
     }
+    /// Calls `f` with tiles that cover these elements, counted in the order of the dimensions.
+    pub fn tiles_of(&self, elements: Range<usize>, f: &mut dyn FnMut(&Tile)) {
+        let n = self.shape.len();
+        let (start, size) = (SmallVec::from_elem(0, n), self.tile.clone());
+        let mut tile = Tile { space: self, start, size, len: self.len, cut: SmallVec::new() };
+        self.boxes(0, elements, SmallVec::from_elem(0..1, n), &mut |part| tile.cover(part, 0, f));
+    }
+    /// Splits elements into boxes. The dimensions before `d` are those of `part`; `elements` are counted from there.
+    fn boxes(&self, d: usize, elements: Range<usize>, mut part: Region, f: &mut dyn FnMut(&Region)) {
+        let inner: usize = self.shape[d + 1..].iter().product();
+        let mut at = elements.start;
+        while at < elements.end {
+            let (i, left) = (at / inner, elements.end - at);
+            if at.is_multiple_of(inner) && left >= inner {
+                part[d] = i..i + left / inner;
+                part[d + 1..].iter_mut().zip(&self.shape[d + 1..]).for_each(|(p, &n)| *p = 0..n);
+                f(&part);
+                at += left / inner * inner;
+            } else {
+                part[d] = i..i + 1;
+                let end = elements.end.min((i + 1) * inner);
+                self.boxes(d + 1, at - i * inner..end - i * inner, part.clone(), f);
+                at = end;
+            }
+        }
+    }
     /// The dimensions in the order in which tiles advance.
     fn steps(&self) -> impl Iterator<Item = usize> {
         let (n, first) = (self.shape.len(), self.first);
@@ -176,6 +206,24 @@ fn block(sizes: &[usize], strides: &[usize]) -> Block {
 }
 
 impl Tile<'_> {
+    /// Calls `f` with the tiles of a box, whose dimensions before `d` are fixed.
+    fn cover(&mut self, part: &Region, d: usize, f: &mut dyn FnMut(&Tile)) {
+        let Some(along) = part.get(d) else {
+            let full = self.size == self.space.tile;
+            self.cut.clear();
+            self.len = self.size.iter().product();
+            if !full {
+                self.cut.extend(self.space.strides.iter().map(|s| block(&self.size, s)));
+            }
+            return f(self);
+        };
+        let step = self.space.tile[d];
+        for start in along.clone().step_by(step) {
+            self.start[d] = start;
+            self.size[d] = step.min(along.end - start);
+            self.cover(part, d + 1, f);
+        }
+    }
     /// Advances to the next tile; wraps to the first after the last.
     #[inline]
     pub fn advance(&mut self) {
@@ -268,4 +316,39 @@ pub fn is_contiguous(shape: &[usize], strides: &[usize]) -> bool {
         step *= n;
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_of_a_part_cover_each_of_its_elements_once() {
+        let shape = [5, 7, 3, 11];
+        let strides = [231, 33, 11, 1];
+        for broadcast in [[0, 0, 0, 1], [33, 0, 11, 1], [3, 1, 0, 77], [231, 33, 11, 1]] {
+            let walks = [Walk { strides: &strides, size: 4 }, Walk { strides: &broadcast, size: 4 }];
+            for capacity in [8, 64, 256] {
+                let space = Space::in_tiles_of(&shape, &walks, capacity);
+                if space.shape.len() < 2 {
+                    continue;
+                }
+                for (start, end) in [(0, 1155), (0, 11), (11, 33), (5, 6), (7, 1150), (231, 693), (400, 401), (9, 9)] {
+                    let mut seen = vec![0; 1155];
+                    space.tiles_of(start..end, &mut |tile| {
+                        let (dims, _) = tile.block(0);
+                        let mut at = vec![tile.offset(0)];
+                        for &(n, step) in dims {
+                            at = at.iter().flat_map(|a| (0..n).map(move |i| a + i * step)).collect();
+                        }
+                        assert_eq!(at.len(), tile.len);
+                        at.into_iter().for_each(|i| seen[i] += 1);
+                    });
+                    for (i, count) in seen.iter().enumerate() {
+                        assert_eq!(*count, usize::from((start..end).contains(&i)), "{broadcast:?} {start}..{end}: {i}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -20,6 +20,7 @@ pub use self::inplace::call_inplace;
 pub use self::out::{call_out, resize};
 
 use crate::autograd::{self, history, node};
+use crate::cpu::epilogue::Epilogue;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -230,6 +231,17 @@ pub fn run_kernel_as(call: &Call, outputs: &[Tensor]) -> Result<()> {
         _ => Err(Error::internal("run_kernel_as: the op has no kernel")),
     };
     run().map_err(|e| e.in_call(call.op.title()))
+}
+
+/// `run_kernel_as` on the CPU, of a kernel that takes an epilogue, which is complete afterwards.
+pub fn run_kernel_then(call: &Call, outputs: &[Tensor], then: Epilogue) -> Result<()> {
+    let run = match &call.op.body {
+        Body::Kernel(Kernel { then: Some(run), .. }) => run,
+        _ => return Err(Error::internal("run_kernel_then: the op takes no epilogue")),
+    };
+    run(call, outputs, &then).map_err(|e| e.in_call(call.op.title()))?;
+    then.complete();
+    Ok(())
 }
 
 /// Runs a kernel on the device of its outputs.

@@ -16,6 +16,8 @@ pub use self::truth::Truth;
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
 #[allow(non_camel_case_types)]
+pub type c32 = Complex<f16>;
+#[allow(non_camel_case_types)]
 pub type c64 = Complex<f32>;
 #[allow(non_camel_case_types)]
 pub type c128 = Complex<f64>;
@@ -40,19 +42,21 @@ pub enum DType {
     U16 = 12,
     U32 = 13,
     U64 = 14,
+    /// Complex numbers of two halves: stored as such, computed with as complex64.
+    C32 = 15,
 }
 
 use DType::*;
 
 impl DType {
-    pub const ALL: [DType; 15] = [Bool, U8, I8, I16, I32, I64, F16, BF16, F32, F64, C64, C128, U16, U32, U64];
+    pub const ALL: [DType; 16] = [Bool, U8, I8, I16, I32, I64, F16, BF16, F32, F64, C64, C128, U16, U32, U64, C32];
 
     /// Bytes per element.
     pub const fn size(self) -> usize {
         match self {
             Bool | U8 | I8 => 1,
             I16 | F16 | BF16 | U16 => 2,
-            I32 | F32 | U32 => 4,
+            I32 | F32 | U32 | C32 => 4,
             I64 | F64 | C64 | U64 => 8,
             C128 => 16,
         }
@@ -75,6 +79,7 @@ impl DType {
             U16 => "uint16",
             U32 => "uint32",
             U64 => "uint64",
+            C32 => "complex32",
         }
     }
     /// The name that PyTorch's error messages use: `Float`, `Long`.
@@ -95,6 +100,7 @@ impl DType {
             U16 => "UInt16",
             U32 => "UInt32",
             U64 => "UInt64",
+            C32 => "ComplexHalf",
         }
     }
     /// The C++ name of the type, used in some of PyTorch's messages.
@@ -115,6 +121,7 @@ impl DType {
             U16 => "short unsigned int",
             U32 => "unsigned int",
             U64 => "long unsigned int",
+            C32 => "c10::complex<c10::Half>",
         }
     }
     /// The prefix in test samples and debug output: `f32`.
@@ -135,6 +142,7 @@ impl DType {
             U16 => "u16",
             U32 => "u32",
             U64 => "u64",
+            C32 => "c32",
         }
     }
     /// The smallest and largest value of an integer dtype.
@@ -148,7 +156,7 @@ impl DType {
     /// The largest finite value of a float dtype, or of a component of a complex one.
     pub fn greatest_float(self) -> f64 {
         match self {
-            F16 => 65504.0,
+            F16 | C32 => 65504.0,
             BF16 => 3.3895313892515355e38,
             F32 | C64 => f64::from(f32::MAX),
             _ => f64::MAX,
@@ -174,7 +182,7 @@ impl DType {
         matches!(self, F16 | BF16 | F32 | F64)
     }
     pub const fn is_complex(self) -> bool {
-        matches!(self, C64 | C128)
+        matches!(self, C32 | C64 | C128)
     }
     /// Integers, bool excluded.
     pub const fn is_int(self) -> bool {
@@ -194,13 +202,14 @@ impl DType {
         match self {
             Bool => Category::Bool,
             F16 | BF16 | F32 | F64 => Category::Float,
-            C64 | C128 => Category::Complex,
+            C32 | C64 | C128 => Category::Complex,
             _ => Category::Int,
         }
     }
     /// The component type of a complex type; any other type unchanged.
     pub const fn to_real(self) -> DType {
         match self {
+            C32 => F16,
             C64 => F32,
             C128 => F64,
             d => d,
@@ -209,6 +218,7 @@ impl DType {
     /// The complex type whose components are of this float type.
     pub const fn to_complex(self) -> DType {
         match self {
+            F16 | C32 => C32,
             F64 | C128 => C128,
             _ => C64,
         }
@@ -260,6 +270,7 @@ element! {
     bf16, BF16, |s| bf16::from_f64(s.to_f64()), |v| Scalar::Float(v.to_f64());
     f32, F32, |s| s.to_f64() as f32, |v| Scalar::Float(v as f64);
     f64, F64, |s| s.to_f64(), |v| Scalar::Float(v);
+    c32, C32, |s| { let c = s.to_c128(); Complex::new(f16::from_f64(c.re), f16::from_f64(c.im)) }, |v| Scalar::Complex(v.re.to_f64(), v.im.to_f64());
     c64, C64, |s| { let c = s.to_c128(); Complex::new(c.re as f32, c.im as f32) }, |v| Scalar::Complex(v.re as f64, v.im as f64);
     c128, C128, |s| s.to_c128(), |v| Scalar::Complex(v.re, v.im);
 }
@@ -319,6 +330,10 @@ macro_rules! with_dtype {
             }
             $crate::dtype::DType::F64 => {
                 type $t = f64;
+                $body
+            }
+            $crate::dtype::DType::C32 => {
+                type $t = $crate::dtype::c32;
                 $body
             }
             $crate::dtype::DType::C64 => {

@@ -10,25 +10,14 @@ pub struct Absent {
     pub name: &'static str,
     pub scalar_type_name: &'static str,
     pub size: usize,
-    category: Category,
     signed: bool,
-    /// What takes its place.
-    instead: &'static str,
 }
 
 const fn float8(name: &'static str, scalar_type_name: &'static str, signed: bool) -> Absent {
-    Absent { name, scalar_type_name, size: 1, category: Category::Float, signed, instead: "float16 or bfloat16" }
+    Absent { name, scalar_type_name, size: 1, signed }
 }
 
-pub static ABSENT: [Absent; 6] = [
-    Absent {
-        name: "complex32",
-        scalar_type_name: "ComplexHalf",
-        size: 4,
-        category: Category::Complex,
-        signed: true,
-        instead: "complex64",
-    },
+pub static ABSENT: [Absent; 5] = [
     float8("float8_e4m3fn", "Float8_e4m3fn", true),
     float8("float8_e4m3fnuz", "Float8_e4m3fnuz", true),
     float8("float8_e5m2", "Float8_e5m2", true),
@@ -52,9 +41,9 @@ impl Name {
         match self {
             Name::Here(d) => Ok(d),
             Name::Absent(a) => Err(Error::not_implemented(format!(
-                "tensors of dtype torch.{} are not supported; expected bool, an integer, float16 to float64, bfloat16, complex64 or \
-                 complex128. Use {}.",
-                a.name, a.instead
+                "tensors of dtype torch.{} are not supported; expected bool, an integer, float16 to float64, bfloat16, or \
+                 complex32 to complex128. Use float16 or bfloat16.",
+                a.name
             ))),
         }
     }
@@ -81,7 +70,7 @@ impl Name {
     pub fn category(self) -> Category {
         match self {
             Name::Here(d) => d.category(),
-            Name::Absent(a) => a.category,
+            Name::Absent(_) => Category::Float,
         }
     }
     pub fn is_signed(self) -> bool {
@@ -94,16 +83,13 @@ impl Name {
     pub fn to_real(self) -> Name {
         match self {
             Name::Here(d) => Name::Here(d.to_real()),
-            Name::Absent(a) if a.category == Category::Complex => Name::Here(DType::F16),
             name => name,
         }
     }
     /// The complex type whose parts have this type.
     pub fn to_complex(self) -> Result<Name> {
         match self {
-            // Of halves too the parts of a tensor that is here.
             Name::Here(d) if d.is_differentiable() => Ok(Name::Here(d.to_complex())),
-            Name::Absent(a) if a.category == Category::Complex => Ok(self),
             _ => Err(Error::runtime(format!("Unknown Complex ScalarType for {}", self.scalar_type_name()))),
         }
     }
@@ -115,10 +101,10 @@ mod tests {
 
     #[test]
     fn absent_dtypes_answer_by_name_alone() {
-        let half = Name::Absent(&ABSENT[0]);
-        assert_eq!((half.name(), half.size(), half.to_real()), ("complex32", 4, Name::Here(DType::F16)));
-        assert_eq!(half.to_complex().ok(), Some(half));
-        assert_eq!(Name::Here(DType::F16).to_complex().ok(), Some(Name::Here(DType::C64)));
+        let small = Name::Absent(&ABSENT[0]);
+        assert_eq!((small.name(), small.size(), small.to_real()), ("float8_e4m3fn", 1, small));
+        assert!(small.to_complex().is_err() && small.dtype().is_err());
+        assert_eq!(Name::Here(DType::F16).to_complex().ok(), Some(Name::Here(DType::C32)));
         assert!(Name::all().all(|n| n.dtype().is_ok() == DType::from_name(n.name()).is_some()));
     }
 }

@@ -49,12 +49,19 @@ fn promoted(a: DType, b: DType) -> DType {
         let (low, high) = if ca < cb { (a, b) } else { (b, a) };
         // The result has the wider component type: f64 with c64 gives c128.
         return match (low, high) {
-            (F64, C64) => C128,
+            (F64, C32 | C64) => C128,
+            (BF16 | F32, C32) => C64,
             _ => high,
         };
     }
     match (a, b) {
-        (C64, C128) | (C128, C64) => C128,
+        _ if ca == Category::Complex => {
+            if a.size() > b.size() {
+                a
+            } else {
+                b
+            }
+        }
         (F16, BF16) | (BF16, F16) => F32,
         _ if ca == Category::Float => {
             if rank(a) > rank(b) {

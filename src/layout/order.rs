@@ -68,6 +68,10 @@ impl Layout {
             5 => Format::ChannelsLast3d,
             _ => return Format::Contiguous,
         };
+        // Channels that are all one, as an expanded image's.
+        if self.strides[1] == 0 {
+            return Format::Contiguous;
+        }
         // Strides grow from the channels over the inner dimensions to the batch; a single channel or a single pixel is
         // ambiguous.
         let order = [1].into_iter().chain((2..self.ndim()).rev()).chain([0]);
@@ -173,6 +177,7 @@ mod tests {
         assert_eq!(of(&[2, 3, 4, 5], &[60, 20, 5, 1]), Format::Contiguous);
         assert_eq!(of(&[2, 1, 4, 5], &[20, 20, 5, 1]), Format::Contiguous);
         assert_eq!(of(&[1, 3, 1, 1], &[3, 1, 1, 1]), Format::Contiguous);
+        assert_eq!(of(&[2, 3, 2, 2], &[4, 0, 2, 1]), Format::Contiguous);
         assert_eq!(of(&[2, 3, 2, 2, 2], &[24, 1, 12, 6, 3]), Format::ChannelsLast3d);
     }
 }

@@ -30,6 +30,8 @@ pub enum Batching {
     /// A loss of elements with the way to reduce it in this argument.
     Reduced(usize),
     Rule(fn(&BatchedCall) -> Result<Outputs>),
+    /// The same for a view that goes by strides: the examples of its tensor have to lie in memory as one does alone.
+    ByStrides(fn(&BatchedCall) -> Result<Outputs>),
     /// One call for each example; the results are stacked.
     Loop,
 }
@@ -71,11 +73,17 @@ impl BatchedCall<'_> {
 }
 
 impl Op {
+    /// Whether this is a view that goes by the strides of its tensor, not by its dimensions alone.
+    pub fn views_by_strides(&self) -> bool {
+        matches!((self.batch, &self.body), (Batching::ByStrides(_), _) | (Batching::ByBody, Body::ViewAs(_)))
+    }
     /// The rule that `ByBody` stands for.
     pub fn batch_rule(&self) -> Batching {
         match (self.batch, &self.body) {
             (Batching::ByBody, Body::Elementwise(_)) => Batching::Align,
             (Batching::ByBody, Body::Unset | Body::Decompose(_)) => Batching::Loop,
+            // What its results look like depends on values, which differ.
+            (Batching::ByBody, _) if self.reads_host() => Batching::Loop,
             (Batching::ByBody, _) if self.sig.has_dims => Batching::Shift,
             (Batching::ByBody, Body::View(_) | Body::ViewAs(_) | Body::Views(_)) => Batching::Leading,
             (Batching::ByBody, _) => Batching::Loop,

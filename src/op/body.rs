@@ -6,6 +6,7 @@
 
 use super::Op;
 use super::value::{Arguments, Outputs, Value};
+use crate::cpu::epilogue::Epilogue;
 use crate::cpu::loops::Loops;
 use crate::device::Device;
 use crate::dtype::DType;
@@ -117,18 +118,26 @@ impl Elementwise {
 }
 
 pub type Run = fn(&Call, &[Tensor]) -> Result<()>;
+/// `Run` on the CPU that also reports to an epilogue which elements of its one, row-major result are final.
+pub type RunThen = fn(&Call, &[Tensor], &Epilogue) -> Result<()>;
 
 /// A CPU function and a GPU function that fill outputs allocated by dispatch.
 pub struct Kernel {
     pub infer: fn(&Call) -> Result<Specs>,
     pub cpu: Run,
     pub gpu: Option<Run>,
+    /// The CPU function of a kernel that takes an epilogue: elementwise rules over what it has just computed.
+    pub then: Option<RunThen>,
     /// The output starts as a copy of the first argument and is modified in place (`scatter`, `masked_fill`).
     pub updates_self: bool,
     /// In place, the output is the first argument itself, and the kernel may overwrite it while reading it.
     pub onto_self: bool,
     /// Tensors may be on different devices (`copy_`, `to`).
     pub any_device: bool,
+    /// Its results may lie in memory in any order, with the same bits.
+    pub any_order: bool,
+    /// Its result is a copy of its first argument, cast to the dtype that is inferred.
+    pub copies: bool,
     /// `infer` reads values: how many elements there are depends on them (`masked_select`).
     pub reads_host: bool,
     /// The GPU need not compute in the dtypes of its tensors: `rand` draws on the host what no shader can.
@@ -141,9 +150,12 @@ impl Kernel {
             infer,
             cpu,
             gpu,
+            then: None,
             updates_self: false,
             onto_self: false,
             any_device: false,
+            any_order: false,
+            copies: false,
             reads_host: false,
             any_dtype: false,
         }
@@ -195,6 +207,10 @@ pub const fn elementwise_by(pick: fn(&Call) -> Result<&'static Rule>, all: &'sta
 }
 pub const fn kernel(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
     Body::Kernel(Kernel::of(infer, cpu, gpu))
+}
+/// A kernel that takes an epilogue, and whose result may lie in memory in any order.
+pub const fn product(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>, then: RunThen) -> Body {
+    Body::Kernel(Kernel { then: Some(then), any_order: true, ..Kernel::of(infer, cpu, gpu) })
 }
 /// A kernel that, in place, may overwrite its first argument while reading it.
 pub const fn kernel_onto(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {

@@ -29,6 +29,16 @@ pub struct Grad {
     pub arg: usize,
     pub saves: Saves,
     pub formula: fn(&Back) -> Term,
+    /// The numbers among the arguments with which the formula does nothing, or nothing but `Back::g_times`: it is the same
+    /// for all of them.
+    pub any_number: Saves,
+}
+
+impl Grad {
+    /// States `any_number`.
+    pub const fn for_any(self, numbers: Saves) -> Grad {
+        Grad { any_number: numbers, ..self }
+    }
 }
 
 /// The gradients of several arguments at once, if they share work. A list argument has one gradient per item.
@@ -80,6 +90,16 @@ impl Vjp {
     pub fn any_arg(&self, is: impl Fn(usize) -> bool) -> bool {
         self.each_arg(|i| if is(i) { Err(()) } else { Ok(()) }).is_err()
     }
+    /// The numbers among the arguments for any of which the `wanted` formulas are the same.
+    pub fn any_number(&self, wanted: impl Fn(usize) -> bool) -> Saves {
+        match self {
+            Vjp::Each(list) => {
+                list.iter().enumerate().filter(|(i, _)| wanted(*i)).fold(Saves::MAX, |all, (_, g)| all & g.any_number)
+            }
+            Vjp::Zero(_) => Saves::MAX,
+            _ => 0,
+        }
+    }
     /// What the formulas read that are `wanted`, by the number of their edge.
     #[inline]
     pub fn saves(&self, wanted: impl Fn(usize) -> bool) -> Saves {
@@ -93,7 +113,7 @@ impl Vjp {
 
 /// The gradient of argument `arg`, which reads `saves`.
 pub const fn d(arg: usize, saves: Saves, formula: fn(&Back) -> Term) -> Grad {
-    Grad { arg, saves, formula }
+    Grad { arg, saves, formula, any_number: 0 }
 }
 
 /// Metadata kept of an argument or output.

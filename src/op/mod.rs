@@ -10,6 +10,7 @@ mod dims;
 pub mod generator;
 pub mod gradient;
 pub mod kind;
+pub mod number;
 mod scan;
 pub mod signature;
 pub mod term;
@@ -19,7 +20,7 @@ pub mod value;
 pub use self::batch::{BatchedCall, Batching};
 pub use self::body::{
     Body, Call, Decompose, Kernel, Opaque, Promote, Rule, Spec, Specs, decompose, decompose_or, elementwise,
-    elementwise_by, factory, kernel, kernel_into, kernel_into_clone, kernel_onto, opaque, reads_host,
+    elementwise_by, factory, kernel, kernel_into, kernel_into_clone, kernel_onto, opaque, product, reads_host,
 };
 pub use self::choice::{Choice, Enumerated, unknown_choice};
 pub use self::dims::Dimensions;
@@ -124,6 +125,8 @@ pub struct Op {
     pub constant: &'static [usize],
     /// How a call on every example of a batch runs: see `batch`.
     pub batch: Batching,
+    /// The arguments, one bit each, that a call writes to without a new version: running statistics.
+    pub moves: fn(&Call) -> u32,
 
     // How Python calls it.
     pub forms: Forms,
@@ -180,6 +183,7 @@ pub const OP: Op = Op {
     jvp: Jvp::Derived,
     constant: &[],
     batch: Batching::ByBody,
+    moves: |_| 0,
     forms: FM,
     aliases: &[],
     deprecated: &[],

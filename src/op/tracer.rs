@@ -69,9 +69,14 @@ pub trait Tracer {
     fn reads(&self, _t: &Tensor, _how: Read) -> Result<(), Error> {
         Ok(())
     }
+    /// The body of a call reads the values of a tensor on the host.
+    fn host_reads(&self, _t: &Tensor) {}
     /// A pass of the autograd engine; the calls of its formulas come before its end, and passes nest.
     fn backward_begins(&self) {}
     fn backward_ends(&self) {}
+    /// The formula of a node of `op` begins: for the differentiable arguments that are `wanted`, one bit for each.
+    fn formula_begins(&self, _node: usize, _op: &'static Op, _wanted: u64) {}
+    fn formula_ends(&self) {}
     /// A named range, an optimizer's step for one: the calls in it come before its end, and ranges nest.
     fn range_begins(&self, _name: &str) {}
     fn range_ends(&self) {}
@@ -232,6 +237,23 @@ impl BackwardGuard {
 impl Drop for BackwardGuard {
     fn drop(&mut self) {
         notify(|t| t.backward_ends());
+    }
+}
+
+/// Reports that a formula begins, and that it ends when dropped.
+pub struct FormulaGuard(());
+
+impl FormulaGuard {
+    #[inline]
+    pub fn new(node: usize, op: &'static Op, wanted: u64) -> FormulaGuard {
+        notify(|t| t.formula_begins(node, op, wanted));
+        FormulaGuard(())
+    }
+}
+impl Drop for FormulaGuard {
+    #[inline]
+    fn drop(&mut self) {
+        notify(|t| t.formula_ends());
     }
 }
 

@@ -1,10 +1,14 @@
 //! Captures and plans as Python objects: `rustgrad.compiler` records a call, describes what the function read, and gets
 //! an object that runs in the function's place as long as all of that is as it was.
 
+use super::arguments::{Arguments, Found, Given, Key};
 use super::convert::type_name;
-use super::guards::{Arguments, Guards, Reach, is_left_out, is_value};
+use super::guards::{Guards, Reach};
+use super::lent::{self, Lender, Returned};
 use super::object::{borrow, wrap_bound};
-use crate::compile::{Failure, Passes, Plan, Recorder, Slot, Variant};
+use super::result_tree::Tree;
+use super::values::is_left_out;
+use crate::compile::{Failure, Number, Numbers, Passes, Plan, Ran, Recorder, Slot, Variant};
 use crate::op::tracer::{self, Tracer, install};
 use crate::rt::retire::Frame;
 use crate::tensor::Tensor;
@@ -24,14 +28,14 @@ const RELEASE_LOCK_FROM: u64 = 200_000;
 
 /// A call that was watched, until `_plan` makes a plan of it.
 #[pyclass(name = "_Recording", module = "rustgrad._C", unsendable)]
-pub struct PyRecording(RefCell<Option<Recorder>>);
+pub struct PyRecording(RefCell<Option<(Recorder, Returned)>>);
 
 /// Puts the tracer of this thread back.
 struct Installed(Option<Rc<dyn Tracer>>);
 
 impl PyRecording {
-    /// The recorder, once.
-    pub fn take(&self) -> Option<Recorder> {
+    /// The recorder, once, with the numbers that were lent.
+    pub fn take(&self) -> Option<(Recorder, Returned)> {
         self.0.take()
     }
 }
@@ -50,7 +54,8 @@ fn tensors(list: &[Bound<PyAny>]) -> PyResult<Vec<Tensor>> {
     list.iter().map(one).collect()
 }
 
-/// Calls `function` under a recorder. `inputs` are the tensors of the arguments, `outside` the others that it can reach.
+/// Calls `function` under a recorder. `inputs` are the tensors of the arguments, `outside` the others that it can reach,
+/// `numbers` the places of arguments that may be other numbers in each call. Without them none is, and nothing may be read.
 #[pyfunction]
 pub fn _compile_record<'py>(
     py: Python<'py>,
@@ -59,15 +64,41 @@ pub fn _compile_record<'py>(
     function: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
     kwargs: &Bound<'py, PyDict>,
+    numbers: Option<Vec<Key>>,
 ) -> PyResult<(Bound<'py, PyAny>, Py<PyRecording>)> {
     let recorder = Rc::new(Recorder::new(&tensors(&inputs)?, &tensors(&outside)?));
-    let result = {
-        let _installed = Installed(install(Some(recorder.clone())));
-        function.call(args, Some(kwargs))?
+    let (result, returned) = {
+        let lender = numbers.is_some().then(|| Lender::new(&recorder));
+        let (args, kwargs) = with_lent(args, kwargs, &numbers.unwrap_or_default())?;
+        let result = {
+            let _installed = Installed(install(Some(recorder.clone())));
+            function.call(&args, Some(&kwargs))?
+        };
+        (result, lender.map_or_else(Returned::default, |l| l.end(py)))
     };
     let recorder =
         Rc::try_unwrap(recorder).map_err(|_| PyRuntimeError::new_err("compile: the call is still traced"))?;
-    Ok((result, Py::new(py, PyRecording(RefCell::new(Some(recorder))))?))
+    Ok((result, Py::new(py, PyRecording(RefCell::new(Some((recorder, returned)))))?))
+}
+
+/// The arguments of a call with the numbers at these places lent.
+fn with_lent<'py>(
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+    keys: &[Key],
+) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+    let (mut given, named) = (args.iter().collect::<Vec<_>>(), kwargs.copy()?);
+    for (i, key) in keys.iter().enumerate() {
+        match key {
+            Key::Position(at) => given[*at] = lent::lend(&args.get_item(*at)?, Number::Argument(i))?,
+            Key::Name(name) => {
+                let value =
+                    kwargs.get_item(name)?.ok_or_else(|| PyTypeError::new_err("expected the name of an argument"))?;
+                named.set_item(name, lent::lend(&value, Number::Argument(i))?)?;
+            }
+        }
+    }
+    Ok((PyTuple::new(args.py(), given)?, named))
 }
 
 /// The tensors of arguments, in the order in which plans number them.
@@ -76,76 +107,12 @@ pub fn _compile_inputs<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: &Bound<'py, PyDict>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let (_, tensors) = Arguments::of(args, kwargs)?;
+    let (_, tensors) = Arguments::of(args, kwargs, Given::default())?;
     tensors.into_iter().map(|t| wrap_bound(args.py(), t)).collect()
 }
 
-/// What a function returned, with its tensors by number.
-enum Tree {
-    Tensor(usize),
-    Value(Py<PyAny>),
-    Tuple(Vec<Tree>),
-    List(Vec<Tree>),
-    Dict(Vec<(Py<PyAny>, Tree)>),
-}
-
-impl Tree {
-    fn of(o: &Bound<PyAny>, found: &mut Vec<Tensor>) -> Result<Tree, String> {
-        if let Some(t) = borrow(o.as_ptr()) {
-            found.push(t.clone());
-            return Ok(Tree::Tensor(found.len() - 1));
-        }
-        if let Ok(items) = o.cast_exact::<PyTuple>() {
-            return Ok(Tree::Tuple(items.iter().map(|i| Tree::of(&i, found)).collect::<Result<_, _>>()?));
-        }
-        if let Ok(items) = o.cast_exact::<PyList>() {
-            return Ok(Tree::List(items.iter().map(|i| Tree::of(&i, found)).collect::<Result<_, _>>()?));
-        }
-        if let Ok(items) = o.cast_exact::<PyDict>() {
-            let one = |(k, v): (Bound<PyAny>, Bound<PyAny>)| match is_value(&k) {
-                true => Ok((k.unbind(), Tree::of(&v, found)?)),
-                false => Err(format!("it returns a dict with a key of type {}", type_name(&k))),
-            };
-            return Ok(Tree::Dict(items.iter().map(one).collect::<Result<_, _>>()?));
-        }
-        match is_value(o) {
-            true => Ok(Tree::Value(o.clone().unbind())),
-            false => Err(format!("it returns an object of type {}", type_name(o))),
-        }
-    }
-    fn build<'py>(&self, py: Python<'py>, tensors: &[Tensor]) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match self {
-            Tree::Tensor(i) => wrap_bound(py, tensors[*i].clone())?,
-            Tree::Value(v) => v.bind(py).clone(),
-            Tree::Tuple(items) => {
-                let items = items.iter().map(|i| i.build(py, tensors)).collect::<PyResult<Vec<_>>>()?;
-                PyTuple::new(py, items)?.into_any()
-            }
-            Tree::List(items) => {
-                let items = items.iter().map(|i| i.build(py, tensors)).collect::<PyResult<Vec<_>>>()?;
-                PyList::new(py, items)?.into_any()
-            }
-            Tree::Dict(items) => {
-                let dict = PyDict::new(py);
-                for (k, v) in items {
-                    dict.set_item(k, v.build(py, tensors)?)?;
-                }
-                dict.into_any()
-            }
-        })
-    }
-    fn visit(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
-        match self {
-            Tree::Tensor(_) => Ok(()),
-            Tree::Value(v) => visit.call(v),
-            Tree::Tuple(items) | Tree::List(items) => items.iter().try_for_each(|i| i.visit(visit)),
-            Tree::Dict(items) => items.iter().try_for_each(|(k, v)| visit.call(k).and_then(|()| v.visit(visit))),
-        }
-    }
-}
-
-/// A number that a plan reads anew in each call: the entry of a dict, or a part of it.
-struct Number {
+/// A number that a plan reads anew in each call: an entry of a dict, or a part of it.
+struct Entry {
     slot: Slot,
     dict: Py<PyDict>,
     key: Py<PyAny>,
@@ -158,7 +125,9 @@ struct Parts {
     plan: Plan,
     guards: Guards,
     result: Tree,
-    numbers: Vec<Number>,
+    entries: Vec<Entry>,
+    /// The places of arguments whose numbers may be others.
+    keys: Vec<Key>,
 }
 
 /// A plan with its guards. Called, it returns the result, or itself where a guard misses.
@@ -174,7 +143,7 @@ pub struct PyPlan {
 ///
 /// `result` is what the call returned; `reach` is what the function read, as guards; `groups` are the param groups of
 /// optimizers with the entries that may change, and `without` the guards that leave those open; `passes` are all, or those
-/// of these names.
+/// of these names; `keys` are the places of the numbers that were lent.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // what a call is, and what was found about it
 pub fn _compile_plan<'py>(
@@ -187,25 +156,43 @@ pub fn _compile_plan<'py>(
     without: &Bound<'py, PyList>,
     groups: Vec<Group<'py>>,
     passes: Option<Vec<String>>,
+    keys: Vec<Key>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let passes = chosen(passes)?;
     let text = |s: String| Ok(PyString::new(py, &s).into_any());
-    let Some(recorder) = recording.borrow().take() else {
+    let Some((recorder, lent)) = recording.borrow().take() else {
         return Err(PyRuntimeError::new_err("compile: the recording has been used"));
     };
     let mut outputs = Vec::new();
-    let tree = match Tree::of(result, &mut outputs) {
+    let tree = match Tree::of(result, &lent, &mut outputs) {
         Ok(tree) => tree,
         Err(problem) => return text(problem),
     };
-    let plan = match recorder.finish(&outputs) {
-        Ok(recorded) => recorded.into_plan(passes),
+    if lent.is_lost() {
+        return text("it reads the values of a tensor".into());
+    }
+    let mut recorded = match recorder.finish(&outputs) {
+        Ok(recorded) => recorded,
         Err(problem) => return text(problem),
     };
     drop(outputs);
-    let (arguments, inputs) = Arguments::of(args, kwargs)?;
-    let numbers = numbers(&plan, &groups)?;
-    let reach = match Reach::of(if numbers.is_some() { without } else { reach })? {
+    let fixed = recorded.fixed.drain(..).chain(lent.learned.fixed).collect::<Vec<_>>();
+    if fixed.iter().any(|n| !n.is_given()) {
+        return text("it reads the values of a tensor".into());
+    }
+    let mut questions = lent.learned.questions;
+    for asked in recorded.questions.drain(..) {
+        if !questions.contains(&asked) {
+            questions.push(asked);
+        }
+    }
+    let plan = recorded.into_plan(passes);
+    let mut computed = plan.numbers();
+    tree.numbers(&mut |n| computed.push(n.clone()));
+    let given = Given { keys: &keys, fixed: &fixed, questions, computed };
+    let (arguments, inputs) = Arguments::of(args, kwargs, given)?;
+    let entries = entries(&plan, &groups)?;
+    let reach = match Reach::of(if entries.is_some() { without } else { reach })? {
         Ok(reach) => reach,
         Err(problem) => return text(problem),
     };
@@ -213,7 +200,7 @@ pub fn _compile_plan<'py>(
         Ok(guards) => guards,
         Err(problem) => return text(problem),
     };
-    let parts = Parts { plan, guards, result: tree, numbers: numbers.unwrap_or_default() };
+    let parts = Parts { plan, guards, result: tree, entries: entries.unwrap_or_default(), keys };
     let made = PyPlan {
         parts: Mutex::new(Some(std::sync::Arc::new(parts))),
         hits: AtomicU64::new(0),
@@ -246,7 +233,7 @@ type Group<'py> = (Bound<'py, PyDict>, Vec<(String, Bound<'py, PyAny>, Option<us
 
 /// The entries of param groups that the steps of optimizers take as numbers; `None` unless each entry has such a step, and
 /// each learning rate a group.
-fn numbers(plan: &Plan, groups: &[Group]) -> PyResult<Option<Vec<Number>>> {
+fn entries(plan: &Plan, groups: &[Group]) -> PyResult<Option<Vec<Entry>>> {
     let mut numbers = Vec::new();
     let mut rates = 0;
     for (group, entries) in groups {
@@ -257,7 +244,7 @@ fn numbers(plan: &Plan, groups: &[Group]) -> PyResult<Option<Vec<Number>>> {
             let before = numbers.len();
             for (slot, recorded, _) in plan.slots(argument).into_iter().filter(|(.., first)| of_group(first)) {
                 let number =
-                    Number { slot, dict: group.clone().unbind(), key: key.clone().unbind(), index: *index, recorded };
+                    Entry { slot, dict: group.clone().unbind(), key: key.clone().unbind(), index: *index, recorded };
                 if number.now(group.py())?.map(f64::to_bits) != Some(recorded.to_bits()) {
                     return Ok(None);
                 }
@@ -273,7 +260,7 @@ fn numbers(plan: &Plan, groups: &[Group]) -> PyResult<Option<Vec<Number>>> {
     Ok((rates == plan.slots("lr").len() && !numbers.is_empty()).then_some(numbers))
 }
 
-impl Number {
+impl Entry {
     /// The number in the dict; `None` where it is no float, or is zero where it was not: Python code may ask for that.
     fn now(&self, py: Python) -> PyResult<Option<f64>> {
         let Some(mut value) = self.dict.bind(py).get_item(&self.key)? else { return Ok(None) };
@@ -295,12 +282,12 @@ impl PyPlan {
 
 impl Parts {
     fn open(&self) -> Vec<Slot> {
-        self.numbers.iter().map(|n| n.slot).collect()
+        self.entries.iter().map(|n| n.slot).collect()
     }
     /// What the slots are now; `None` where one does not fit.
     fn slots(&self, py: Python) -> PyResult<Option<Vec<(Slot, f64)>>> {
-        let mut now = Vec::with_capacity(self.numbers.len());
-        for n in &self.numbers {
+        let mut now = Vec::with_capacity(self.entries.len());
+        for n in &self.entries {
             match n.now(py)? {
                 Some(number) => now.push((n.slot, number)),
                 None => return Ok(None),
@@ -323,10 +310,11 @@ impl PyPlan {
             return miss();
         }
         let Some(parts) = this.parts() else { return miss() };
-        let mut inputs = Vec::new();
-        if !parts.guards.hold(args, kwargs, &mut inputs)? {
+        let mut found = Found::default();
+        if !parts.guards.hold(args, kwargs, &mut found)? {
             return miss();
         }
+        let Found { tensors: inputs, numbers } = found;
         let Some(slots) = parts.slots(py)? else { return miss() };
         // SAFETY: the interpreter lock is held here and where the frame is dropped.
         let _frame = unsafe { Frame::enter() };
@@ -339,20 +327,20 @@ impl PyPlan {
                 // before the lock is taken again, which a thread that waits for a tensor may hold.
                 let pinned: Vec<_> = inputs.iter().chain(parts.plan.outside()).map(Tensor::pin).collect();
                 py.detach(|| {
-                    let run = parts.plan.run(&inputs, &slots);
+                    let run = parts.plan.run(&inputs, &slots, &numbers);
                     drop(pinned);
                     run
                 })
             }
-            false => parts.plan.run(&inputs, &slots),
+            false => parts.plan.run(&inputs, &slots, &numbers),
         };
         if let Some(start) = start {
             this.took.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
         match run {
-            Ok(results) => {
+            Ok(Ran { tensors, reads }) => {
                 this.hits.fetch_add(1, Ordering::Relaxed);
-                parts.result.build(py, &results)
+                parts.result.build(py, &tensors, Numbers { arguments: &numbers, reads: &reads })
             }
             Err(Failure::Before(_)) => miss(),
             Err(Failure::After(e)) => Err(e.into()),
@@ -374,6 +362,15 @@ impl PyPlan {
     /// The steps as they were recorded, as text, without the numbers that are read anew.
     fn recorded(&self) -> String {
         self.parts().map_or(String::new(), |p| p.plan.recorded(&p.open()))
+    }
+    /// What the function asked of its numbers and was told, as text: equal for calls that went the same way.
+    fn asked(&self) -> Vec<String> {
+        self.parts().map_or(Vec::new(), |p| p.guards.asked())
+    }
+    /// The places of arguments whose numbers have to stay what they were.
+    fn fixed<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let Some(parts) = self.parts() else { return Ok(Vec::new()) };
+        parts.guards.fixed().map(|i| parts.keys[i].object(py)).collect()
     }
     /// The names of the ops of the steps; of those that run as one, `fused(add, mul)`.
     fn steps(&self) -> Vec<String> {
@@ -399,7 +396,7 @@ impl PyPlan {
             return Ok(());
         }
         parts.result.visit(&visit)?;
-        parts.numbers.iter().try_for_each(|n| visit.call(&n.dict).and_then(|()| visit.call(&n.key)))?;
+        parts.entries.iter().try_for_each(|n| visit.call(&n.dict).and_then(|()| visit.call(&n.key)))?;
         parts.guards.visit(&visit)
     }
     fn __clear__(&self) {

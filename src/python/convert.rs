@@ -17,7 +17,10 @@ pub fn type_name(o: &Bound<PyAny>) -> String {
 /// A Python or NumPy number; `None` for anything else. Integers beyond 64 bits are an error.
 pub fn to_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
     match python_scalar(o)? {
-        None => numpy_scalar(o),
+        None => match super::lent::fixed(o) {
+            Some(plain) => python_scalar(&plain),
+            None => numpy_scalar(o),
+        },
         found => Ok(found),
     }
 }

@@ -103,7 +103,11 @@ impl Witness for Interpreter {
     fn made(&self, node: &Node, parent: Option<&Arc<Node>>) {
         let keep = |py: Python| -> PyResult<()> {
             let dict = metadata(py, node);
-            dict.set_item("traceback_", py.import("traceback")?.getattr("format_stack")?.call0()?)?;
+            let stack = py.import("traceback")?.getattr("format_stack")?.call0()?.extract::<Vec<String>>()?;
+            // Without the frames of `python -m rustgrad`.
+            let runner = format!("\"{}__main__.py\"", self.package);
+            let first = stack.iter().rposition(|frame| frame.contains(&runner)).map_or(0, |i| i + 1);
+            dict.set_item("traceback_", &stack[first..])?;
             if let Some(p) = parent {
                 dict.set_item("parent_", node_object(py, p.clone())?)?;
             }

@@ -1,5 +1,6 @@
 //! Tensors as Python data: `item`, `tolist`, `repr`, `__array_interface__`.
 
+use super::lent;
 use super::object::{Handle, borrow};
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
@@ -11,7 +12,7 @@ use crate::with_dtype;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 /// The one element of a tensor as a number.
 pub fn item(t: &Tensor) -> Result<Scalar> {
@@ -46,6 +47,10 @@ pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>, truth: bool) -> PyResu
     let t = borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("item(): expected a Tensor"))?;
     if truth {
         tracer::may_read(t, Read::Truth)?;
+    } else if t.numel() == 1
+        && let Some(lent) = lent::read(py, t, || Ok(vec![item(t)?]))?
+    {
+        return Ok(lent[0].clone());
     }
     scalar_object(py, item(t)?)
 }
@@ -54,6 +59,11 @@ pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>, truth: bool) -> PyResu
 #[pyfunction]
 pub fn _tolist<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
     tracer::may_read(&t.0, Read::Values)?;
+    if tracer::enabled()
+        && let Some(list) = lent_list(py, &t.0)?
+    {
+        return Ok(list);
+    }
     // A separate handle: creating lists may run the garbage collector, which may run arbitrary code.
     let host = t.0.detach().dense_copy(t.0.dtype())?;
     if host.ndim() == 0 {
@@ -65,6 +75,31 @@ pub fn _tolist<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
         nested(py, host.shape(), elements)
     })
 }
+
+/// The elements of a small tensor as numbers that a recorded function may return.
+#[cold]
+fn lent_list<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let elements = || {
+        let host = t.detach().dense_copy(t.dtype())?;
+        let start = host.layout().offset;
+        (0..host.numel()).map(|i| Ok(host.element(start + i)?)).collect()
+    };
+    let small = (1..=LENT).contains(&t.numel());
+    if !small {
+        return Ok(None);
+    }
+    let Some(items) = lent::read(py, t, elements)? else { return Ok(None) };
+    fn nested<'py>(py: Python<'py>, shape: &[usize], items: &[Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyAny>> {
+        let &[_, ref inner @ ..] = shape else { return Ok(items[0].clone()) };
+        let step = inner.iter().product::<usize>();
+        let rows = items.chunks(step).map(|row| nested(py, inner, row)).collect::<PyResult<Vec<_>>>()?;
+        Ok(PyList::new(py, rows)?.into_any())
+    }
+    nested(py, t.shape(), &items).map(Some)
+}
+
+/// Elements up to which `tolist` gives numbers of their own while a call is recorded.
+const LENT: usize = 256;
 
 /// The elements of a dense array with at least one dimension, as nested lists. Errors: MemoryError.
 fn nested<'py, T: Element>(py: Python<'py>, shape: &[usize], elements: &[T]) -> PyResult<Bound<'py, PyAny>> {
@@ -139,8 +174,11 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
         DType::F64 => "<f8",
         DType::C64 => "<c8",
         DType::C128 => "<c16",
-        DType::BF16 => {
-            return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16. Convert with .float() first."));
+        d @ (DType::BF16 | DType::C32) => {
+            let (name, wider) = (d.scalar_type_name(), if d.is_complex() { "cfloat" } else { "float" });
+            return Err(PyTypeError::new_err(format!(
+                "Got unsupported ScalarType {name}. Convert with .{wider}() first."
+            )));
         }
     };
     if t.requires_grad() && crate::autograd::grad_enabled() {

@@ -4,9 +4,9 @@
 //! function itself. What a dict holds is compared again only if the dict has changed since: CPython 3.10 and 3.11 number
 //! its changes.
 
+use super::arguments::{Arguments, Found};
 use super::convert::type_name;
-use super::object::borrow;
-use super::py_types::{PyDType, PyDevice};
+use super::values::{is_left_out, same_key, same_value};
 use crate::autograd::{self, mode};
 use crate::compile::{Plan, Source};
 use crate::device::Device;
@@ -20,56 +20,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
-
-/// The kinds of guards, by the names that `_compile_leave_out` knows.
-const KINDS: [&str; 11] = [
-    "modes",
-    "values",
-    "tensors",
-    "aliases",
-    "outside",
-    "gradients",
-    "dicts",
-    "lists",
-    "attributes",
-    "classes",
-    "slots",
-];
-static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
-
-/// Takes kinds of guards out, in all threads, until the next call: a test shows that each of them is needed.
-#[pyfunction]
-pub fn _compile_leave_out(kinds: Vec<String>) -> PyResult<Vec<&'static str>> {
-    let bit = |kind: &String| {
-        let at = KINDS.iter().position(|k| k == kind);
-        at.map(|i| 1 << i).ok_or_else(|| PyTypeError::new_err(format!("_compile_leave_out: no guard '{kind}'")))
-    };
-    let bits: Vec<u16> = kinds.iter().map(bit).collect::<PyResult<_>>()?;
-    LEFT_OUT.store(bits.iter().fold(0, |all, b| all | b), Ordering::Relaxed);
-    Ok(KINDS.to_vec())
-}
-
-/// Whether guards of a kind hold without a look.
-pub fn is_left_out(kind: &'static str) -> bool {
-    let out = LEFT_OUT.load(Ordering::Relaxed);
-    out != 0 && KINDS.iter().position(|k| *k == kind).is_some_and(|i| out & (1 << i) != 0)
-}
-
-/// Whether an object is a value that cannot change.
-pub fn is_value(o: &Bound<PyAny>) -> bool {
-    o.is_none()
-        || o.is_exact_instance_of::<PyBool>()
-        || o.is_exact_instance_of::<PyInt>()
-        || o.is_exact_instance_of::<PyFloat>()
-        || o.is_exact_instance_of::<PyComplex>()
-        || o.is_exact_instance_of::<PyString>()
-        || o.is_exact_instance_of::<PyBytes>()
-        || o.is_instance_of::<PyDType>()
-        || o.is_instance_of::<PyDevice>()
-}
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What an entry has to be.
 enum Expect {
@@ -115,27 +68,6 @@ impl Expect {
             Expect::Absent => "is not there".into(),
         }
     }
-}
-
-/// Equal values of one type; floats by their bits, so that 0.0 is not -0.0.
-fn same_value(a: &Bound<PyAny>, b: &Bound<PyAny>) -> PyResult<bool> {
-    if !a.get_type().is(b.get_type()) {
-        return Ok(false);
-    }
-    if let (Ok(x), Ok(y)) = (a.cast_exact::<PyFloat>(), b.cast_exact::<PyFloat>()) {
-        return Ok(x.value().to_bits() == y.value().to_bits());
-    }
-    if let Ok(c) = a.cast_exact::<PyComplex>() {
-        use pyo3::types::PyComplexMethods;
-        let d = b.cast_exact::<PyComplex>()?;
-        return Ok((c.real().to_bits(), c.imag().to_bits()) == (d.real().to_bits(), d.imag().to_bits()));
-    }
-    a.eq(b)
-}
-
-/// One object, or equal values.
-fn same_key(a: &Bound<PyAny>, b: &Bound<PyAny>) -> PyResult<bool> {
-    Ok(a.is(b) || is_value(a) && same_value(a, b)?)
 }
 
 /// The number of changes of a dict, where the interpreter counts them; else 0.
@@ -371,106 +303,6 @@ impl Modes {
     }
 }
 
-/// One argument, or a part of one.
-enum Argument {
-    Tensor(Py<PyType>),
-    Tuple(Vec<Argument>),
-    List(Vec<Argument>),
-    Dict(Vec<(Py<PyAny>, Argument)>),
-    Equal(Py<PyAny>),
-    Is(Py<PyAny>),
-}
-
-impl Argument {
-    fn of(o: &Bound<PyAny>, found: &mut Vec<Tensor>) -> PyResult<Argument> {
-        if let Some(t) = borrow(o.as_ptr()) {
-            found.push(t.clone());
-            return Ok(Argument::Tensor(o.get_type().unbind()));
-        }
-        if let Ok(items) = o.cast_exact::<PyTuple>() {
-            return Ok(Argument::Tuple(items.iter().map(|i| Argument::of(&i, found)).collect::<PyResult<_>>()?));
-        }
-        if let Ok(items) = o.cast_exact::<PyList>() {
-            return Ok(Argument::List(items.iter().map(|i| Argument::of(&i, found)).collect::<PyResult<_>>()?));
-        }
-        if let Ok(items) = o.cast_exact::<PyDict>() {
-            let one = |(k, v): (Bound<PyAny>, Bound<PyAny>)| Ok((k.unbind(), Argument::of(&v, found)?));
-            return Ok(Argument::Dict(items.iter().map(one).collect::<PyResult<_>>()?));
-        }
-        Ok(if is_value(o) { Argument::Equal(o.clone().unbind()) } else { Argument::Is(o.clone().unbind()) })
-    }
-    fn holds(&self, o: &Bound<PyAny>, found: &mut Vec<Tensor>) -> PyResult<bool> {
-        let py = o.py();
-        Ok(match self {
-            Argument::Tensor(class) => match borrow(o.as_ptr()) {
-                Some(t) if o.get_type().is(class) => {
-                    found.push(t.clone());
-                    true
-                }
-                _ => false,
-            },
-            Argument::Tuple(items) => match o.cast_exact::<PyTuple>() {
-                Ok(given) if given.len() == items.len() => all(items.iter().zip(given), found)?,
-                _ => false,
-            },
-            Argument::List(items) => match o.cast_exact::<PyList>() {
-                Ok(given) if given.len() == items.len() => all(items.iter().zip(given), found)?,
-                _ => false,
-            },
-            Argument::Dict(items) => match o.cast_exact::<PyDict>() {
-                // The order of a dict is what a loop over it sees.
-                Ok(given) if given.len() == items.len() => {
-                    for ((key, item), (k, v)) in items.iter().zip(given.iter()) {
-                        if !same_key(key.bind(py), &k)? || !item.holds(&v, found)? {
-                            return Ok(false);
-                        }
-                    }
-                    true
-                }
-                _ => false,
-            },
-            Argument::Equal(v) => o.is(v) || same_value(v.bind(py), o)? || is_left_out("values"),
-            Argument::Is(v) => o.is(v) || is_left_out("values"),
-        })
-    }
-    fn visit(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
-        match self {
-            Argument::Tensor(class) => visit.call(class),
-            Argument::Tuple(items) | Argument::List(items) => items.iter().try_for_each(|i| i.visit(visit)),
-            Argument::Dict(items) => items.iter().try_for_each(|(k, v)| visit.call(k).and_then(|()| v.visit(visit))),
-            Argument::Equal(o) | Argument::Is(o) => visit.call(o),
-        }
-    }
-}
-
-fn all<'a, 'py>(
-    pairs: impl Iterator<Item = (&'a Argument, Bound<'py, PyAny>)>,
-    found: &mut Vec<Tensor>,
-) -> PyResult<bool> {
-    for (item, o) in pairs {
-        if !item.holds(&o, found)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The form of the arguments of a call.
-pub struct Arguments {
-    args: Argument,
-    kwargs: Argument,
-}
-
-impl Arguments {
-    /// With the tensors, in order.
-    pub fn of(args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) -> PyResult<(Arguments, Vec<Tensor>)> {
-        let mut found = Vec::new();
-        let args = Argument::of(args.as_any(), &mut found)?;
-        let kwargs = Argument::of(kwargs.as_any(), &mut found)?;
-        Ok((Arguments { args, kwargs }, found))
-    }
-}
-
 /// A tensor from outside, with the metadata that it had.
 struct Outside {
     tensor: Tensor,
@@ -549,22 +381,33 @@ impl Guards {
         inputs.iter().enumerate().map(one)
     }
     /// Whether the plan may run; `inputs` then holds the tensors of the arguments.
-    pub fn hold(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>, inputs: &mut Vec<Tensor>) -> PyResult<bool> {
-        Ok(self.first_missed(args, kwargs, inputs)?.is_none())
+    pub fn hold(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>, found: &mut Found) -> PyResult<bool> {
+        Ok(self.first_missed(args, kwargs, found)?.is_none())
+    }
+    /// What the function asked of its numbers, with the answers.
+    pub fn asked(&self) -> Vec<String> {
+        self.arguments.asked()
+    }
+    /// The places of numbers that have to stay what they were.
+    pub fn fixed(&self) -> impl Iterator<Item = usize> + '_ {
+        self.arguments.fixed()
     }
     fn first_missed(
         &self,
         args: &Bound<PyTuple>,
         kwargs: &Bound<PyDict>,
-        inputs: &mut Vec<Tensor>,
+        found: &mut Found,
     ) -> PyResult<Option<Missed<'_>>> {
         let py = args.py();
         if self.modes != Modes::now() && !is_left_out("modes") {
             return Ok(Some(Missed::Modes));
         }
-        let (a, k) = (&self.arguments.args, &self.arguments.kwargs);
-        if !a.holds(args.as_any(), inputs)? || !k.holds(kwargs.as_any(), inputs)? {
+        if !self.arguments.hold(args, kwargs, found)? {
             return Ok(Some(Missed::Arguments));
+        }
+        let Found { tensors: inputs, numbers } = found;
+        if !self.arguments.numbers_fit(numbers) && !is_left_out("numbers") {
+            return Ok(Some(Missed::Numbers));
         }
         let differs = |(t, look): (&Tensor, &Look)| !look.is(t) && !is_left_out("tensors");
         if let Some(i) = inputs.iter().zip(&self.looks).position(differs) {
@@ -589,10 +432,11 @@ impl Guards {
         Ok(None)
     }
     pub fn missed(&self, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) -> PyResult<Option<String>> {
-        let missed = self.first_missed(args, kwargs, &mut Vec::new())?;
+        let missed = self.first_missed(args, kwargs, &mut Found::default())?;
         Ok(missed.map(|m| match m {
             Missed::Modes => format!("the modes of the thread were {:?}, are {:?}", self.modes, Modes::now()),
             Missed::Arguments => "the arguments have another form, or a value among them differs".into(),
+            Missed::Numbers => format!("a number among the arguments has another answer: {}", self.asked().join(", ")),
             Missed::Input(i) => {
                 let l = &self.looks[i];
                 format!(
@@ -608,6 +452,7 @@ impl Guards {
     }
     pub fn describe(&self, py: Python) -> Vec<String> {
         let mut lines = vec![format!("modes: {:?}", self.modes)];
+        lines.extend(self.arguments.describe());
         for (i, l) in self.looks.iter().enumerate() {
             let (shape, strides) = (l.layout.shape.as_slice(), l.layout.strides.as_slice());
             lines.push(format!(
@@ -635,8 +480,7 @@ impl Guards {
         lines
     }
     pub fn visit(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
-        self.arguments.args.visit(visit)?;
-        self.arguments.kwargs.visit(visit)?;
+        self.arguments.visit(visit)?;
         self.reach.0.iter().try_for_each(|(_, check)| check.visit(visit))
     }
 }
@@ -644,6 +488,7 @@ impl Guards {
 enum Missed<'a> {
     Modes,
     Arguments,
+    Numbers,
     Input(usize),
     Aliases,
     Outside(&'a Tensor),

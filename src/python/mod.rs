@@ -9,11 +9,13 @@ pub(crate) mod owned_objects;
 pub(crate) mod properties;
 pub(crate) mod py_types;
 pub(crate) mod sequence_data;
+mod arguments;
 mod autocast;
 mod backward;
 mod buffer;
 mod capture;
 mod compile;
+mod result_tree;
 mod construct;
 mod describe;
 mod device;
@@ -27,6 +29,7 @@ mod guards;
 mod heap_type;
 mod hooks;
 mod index;
+pub(crate) mod lent;
 mod mode;
 mod memory;
 mod metadata;
@@ -41,6 +44,7 @@ mod shared;
 mod swap;
 mod table;
 mod transform;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -98,7 +102,7 @@ fn functions_of_plans(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(compile::_compile_inputs, m)?,
         wrap_pyfunction!(compile::_compile_passes, m)?,
         wrap_pyfunction!(compile::_compile_plan, m)?,
-        wrap_pyfunction!(guards::_compile_leave_out, m)?,
+        wrap_pyfunction!(values::_compile_leave_out, m)?,
         wrap_pyfunction!(saved_plan::_compile_recorded, m)?,
         wrap_pyfunction!(saved_plan::_compile_load, m)?,
     ];

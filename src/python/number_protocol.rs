@@ -4,9 +4,11 @@ use super::convert::{to_scalar, type_name};
 use super::error::guard_object;
 use super::heap_type::slot;
 use super::object::{borrow, is_tensor, wrap};
-use super::overrides;
+use super::{lent, overrides};
+use crate::compile::{pass, pass_again, passed};
 use crate::dispatch;
 use crate::dtype::Category;
+use crate::op::tracer;
 use crate::op::{Args, Kind, Op, Outputs, Value};
 use crate::rt::emplace;
 use pyo3::exceptions::PyTypeError;
@@ -117,7 +119,13 @@ fn push<'a>(py: Python<'a>, o: *mut PyObject, args: &mut Args<'a>) -> PyResult<b
     }
     // SAFETY: a live operand of the slot's caller.
     let o = unsafe { Borrowed::from_ptr(py, o) };
-    let number = to_scalar(&o)?;
+    let number = match lent::number(&o) {
+        Some((number, s)) => {
+            pass(args.len(), number, s);
+            Some(s)
+        }
+        None => to_scalar(&o)?,
+    };
     if let Some(s) = number {
         emplace::push(args, || Value::Scalar(s));
     }
@@ -125,6 +133,9 @@ fn push<'a>(py: Python<'a>, o: *mut PyObject, args: &mut Args<'a>) -> PyResult<b
 }
 
 fn both<'a>(py: Python<'a>, a: *mut PyObject, b: *mut PyObject, args: &mut Args<'a>) -> PyResult<bool> {
+    if tracer::enabled() {
+        passed();
+    }
     Ok(push(py, a, args)? && push(py, b, args)?)
 }
 
@@ -170,6 +181,9 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
         match operator.reflected {
             Reflected::Swapped(op) => {
                 args.swap(0, 1);
+                if tracer::enabled() {
+                    pass_again(passed(), true);
+                }
                 call(py, op, &mut args)
             }
             Reflected::NumberFirst(op) if op.sig.params()[0].kind == Kind::Tensor => Ok(not_implemented()),
@@ -179,7 +193,9 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
                     return Ok(not_implemented());
                 };
                 args.swap(0, 1);
+                let number = if tracer::enabled() { passed() } else { Vec::new() };
                 args[0] = Value::Owned(reciprocal.call((args[0].reborrow(),)).ok()?);
+                pass_again(number, true);
                 call(py, mul, &mut args)
             }
         }
@@ -258,6 +274,9 @@ unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -
             && let Some(answer) = overrides::slot(py, method, &[a, b])?
         {
             return Ok(answer);
+        }
+        if tracer::enabled() {
+            passed();
         }
         let mut args = Args::new();
         let (true, Some(op)) = (push(py, a, &mut args)?, slots().compare[which as usize]) else {

@@ -5,9 +5,12 @@ use super::convert::{
     exact_int, int_list, is_int, is_list_like, scalar_list, tensor_list, to_bool, to_int, to_scalar, to_scalar_or_item,
     type_name,
 };
+use super::lent;
 use super::object::borrow;
 use super::py_types::{PyGenerator, to_device, to_dtype};
+use crate::compile::{Number, pass, passed};
 use crate::dtype::Scalar;
+use crate::op::tracer;
 use crate::op::{Args, Ints, Kind, Param, Signature, Value, push_default};
 use crate::rt::emplace;
 use pyo3::exceptions::PyTypeError;
@@ -92,6 +95,9 @@ pub fn parse<'a>(
     let params = sig.params();
     let mut used = 0;
     args.clear();
+    if tracer::enabled() {
+        passed();
+    }
     for (i, p) in params.iter().enumerate() {
         if i < sig.positional && used < given.positional.len() {
             let rest = &given.positional[used..];
@@ -105,7 +111,7 @@ pub fn parse<'a>(
             })?;
             continue;
         }
-        match keyword(py, (sig, p), i, given)? {
+        match keyword(py, (sig, p), i, given, args.len())? {
             Some(v) => args.push(v),
             None if push_default(args, sig, p) => {}
             None => return Err(Misfit::Missing(i)),
@@ -139,12 +145,13 @@ fn keyword<'a>(
     (sig, p): (&Signature, &Param),
     index: usize,
     given: &Given<'a>,
+    at: usize,
 ) -> Result<Option<Value<'a>>, Misfit> {
     for k in 0..given.keyword_count() {
         if p.is_called(sig, given.keyword(py, k)) {
             // SAFETY: the value is a live argument of the call.
             let o = unsafe { Borrowed::from_ptr(py, given.values[k]) };
-            return match convert((sig, p), o)? {
+            return match convert((sig, p), o, at)? {
                 Some(v) => Ok(Some(v)),
                 None => Err(Misfit::Kind { param: index, position: None, got: type_name(&o) }),
             };
@@ -187,7 +194,7 @@ fn positional<'a>(
     }
     match (p.kind, exact_int(&first)) {
         (Kind::Int, Some(n)) => emplace::push(args, || Value::Scalar(Scalar::Int(n))),
-        _ => match convert((sig, p), first)? {
+        _ => match convert((sig, p), first, args.len())? {
             Some(v) => args.push(v),
             None => return sizes_of_tensors(py, p.kind, rest, last, args),
         },
@@ -224,9 +231,30 @@ fn sizes_of_tensors<'a>(
     Ok(rest.len())
 }
 
-/// One value of the parameter's kind; `None` where the type does not fit.
-fn convert<'a>((sig, p): (&Signature, &Param), o: Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>>, Misfit> {
+/// A number of a recorded function, as the argument at this position.
+fn number<'a>(kind: Kind, o: &Bound<PyAny>, at: usize) -> Option<Value<'a>> {
+    if !matches!(kind, Kind::Operand | Kind::Scalar | Kind::Float) {
+        return None;
+    }
+    let (number, value) = lent::number(o)?;
+    let (number, value) = match (kind, value) {
+        (Kind::Float, Scalar::Int(i)) => (Number::Float(Box::new(number)), Scalar::Float(i as f64)),
+        plain => (number, plain.1),
+    };
+    pass(at, number, value);
+    Some(Value::Scalar(value))
+}
+
+/// One value of the parameter's kind; `None` where the type does not fit. `at` is its position among the arguments.
+fn convert<'a>(
+    (sig, p): (&Signature, &Param),
+    o: Borrowed<'a, 'a, PyAny>,
+    at: usize,
+) -> Result<Option<Value<'a>>, Misfit> {
     let raw = o.as_ptr();
+    if let Some(v) = number(p.kind, &o, at) {
+        return Ok(Some(v));
+    }
     match p.kind {
         Kind::Tensor => {
             if let Some(t) = borrow(raw) {

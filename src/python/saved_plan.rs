@@ -25,7 +25,7 @@ pub fn _compile_recorded<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let outputs: Vec<Tensor> = outputs.into_iter().map(|h| h.0).collect();
     let recorder = recording.borrow().take();
-    let recorder = recorder.ok_or_else(|| PyRuntimeError::new_err("compile: the recording has been used"))?;
+    let (recorder, _) = recorder.ok_or_else(|| PyRuntimeError::new_err("compile: the recording has been used"))?;
     match recorder.finish(&outputs) {
         Ok(recorded) => Ok(Bound::new(py, PyRecorded(recorded))?.into_any()),
         Err(problem) => Ok(PyString::new(py, &problem).into_any()),

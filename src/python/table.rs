@@ -76,6 +76,7 @@ fn kind(op: &Op) -> &'static str {
 fn batch(op: &Op) -> &'static str {
     match (op.batch_rule(), &op.body) {
         (Batching::Loop, Body::Decompose(_)) => "steps",
+        (Batching::Loop, Body::Opaque(_)) if matches!(op.vjp, Vjp::Composite) => "steps",
         (Batching::Loop, _) => "loop",
         _ => "rule",
     }

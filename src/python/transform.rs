@@ -63,19 +63,20 @@ pub fn _depends_on_others(outputs: Vec<Bound<PyAny>>, inputs: Vec<Bound<PyAny>>)
     Ok(autograd::engine::reaches_others(&edges(&outputs)?, &edges(&inputs)?))
 }
 
-/// Whether any of the tensors depends on the example of the innermost `vmap`.
+/// Whether any of the tensors depends on the example of a `vmap` that is running.
 #[pyfunction]
 pub fn _vmap_is_batched(tensors: Vec<Bound<PyAny>>) -> PyResult<bool> {
-    let Some(recorder) = transform::innermost() else { return Ok(false) };
-    Ok(tensors.iter().map(tensor).collect::<PyResult<Vec<_>>>()?.iter().any(|t| recorder.is_batched(t)))
+    let tensors = tensors.iter().map(tensor).collect::<PyResult<Vec<_>>>()?;
+    Ok(transform::batching(&tensors).is_some())
 }
 
-/// Calls `run`, which returns a list of tensors, without recording what it calls: on the whole batch `rule` runs instead, with
-/// `tensors`, which of them are batched, and the number of examples.
+/// Calls `run`, which returns two lists of tensors, the results and what is saved for backward: on the whole batch `rule` runs
+/// instead, with `tensors`, which of them are batched, and the number of examples.
 #[pyfunction]
 pub fn _vmap_custom<'py>(run: &Bound<'py, PyAny>, rule: Py<PyAny>, tensors: Vec<Bound<'py, PyAny>>) -> PyResult<()> {
-    let recorder = transform::innermost().ok_or_else(|| PyValueError::new_err("_vmap_custom: no vmap is running"))?;
     let args = tensors.iter().map(tensor).collect::<PyResult<Vec<_>>>()?;
+    let recorder = transform::batching(&args)
+        .ok_or_else(|| PyValueError::new_err("_vmap_custom: none of the tensors is batched"))?;
     let on_batch = move |args: &[Tensor], batched: &[bool], size: usize| {
         with_python(|py| {
             let args = args.iter().map(|t| wrap_bound(py, t.clone())).collect::<PyResult<Vec<_>>>()?;
@@ -84,9 +85,10 @@ pub fn _vmap_custom<'py>(run: &Bound<'py, PyAny>, rule: Py<PyAny>, tensors: Vec<
         })
     };
     recorder.custom(Rc::new(on_batch), args, || {
-        run.call0()?.try_iter()?.map(|o| tensor(&o?)).collect::<PyResult<Vec<_>>>()
-    })?;
-    Ok(())
+        let (results, saved): (Vec<Bound<PyAny>>, Vec<Bound<PyAny>>) = run.call0()?.extract()?;
+        let all = |list: &[Bound<PyAny>]| list.iter().map(tensor).collect::<PyResult<Vec<_>>>();
+        PyResult::Ok((all(&results)?, all(&saved)?))
+    })
 }
 
 /// How many functions are being run by `vmap` in this thread, one inside another.

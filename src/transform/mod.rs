@@ -1,12 +1,14 @@
 //! `vmap`: a function is run once on the first example while its calls are recorded; then the calls that its results need
 //! run on the whole batch, each by the batch rule of its op. See `docs/decisions/vmap.md`.
 
+mod recorded;
 mod recorder;
 mod replay;
 
-pub use self::recorder::{CustomRule, Randomness, Recorder};
+pub use self::recorder::{Randomness, Recorder};
 pub use self::replay::warn_of_loops;
 
+use self::recorded::Recorded;
 use crate::error::{Error, Result};
 use crate::op::Ints;
 use crate::op::generator::default_generator;
@@ -29,9 +31,10 @@ pub fn depth() -> usize {
     RUNNING.with_borrow(Vec::len)
 }
 
-/// The innermost recording of this thread.
-pub fn innermost() -> Option<Rc<Recorder>> {
-    RUNNING.with_borrow(|all| all.last().cloned())
+/// The innermost recording of this thread for which one of the tensors depends on the example.
+pub fn batching(tensors: &[Tensor]) -> Option<Rc<Recorder>> {
+    let batches = |r: &&Rc<Recorder>| tensors.iter().any(|t| r.is_batched(t));
+    RUNNING.with_borrow(|all| all.iter().rev().find(batches).cloned())
 }
 
 /// A tensor with the dimension of the batch.
@@ -90,13 +93,13 @@ impl Input {
         let dims: Ints = std::iter::once(self.dim).chain((0..n).filter(|d| *d != self.dim)).map(|d| d as i64).collect();
         PERMUTE.call((&self.tensor, dims)).ok()
     }
-    /// The same, lying in memory as the example does, unless elements share memory: then what is a view of the example is a
-    /// view of the batch.
-    fn batch_first(&self, example: &Tensor) -> Result<Tensor> {
+    /// The same; where views go by strides, lying in memory as the example does, unless elements share memory: then what is a
+    /// view of the example is a view of the batch.
+    fn batch_first(&self, example: &Tensor, by_strides: bool) -> Result<Tensor> {
         let moved = self.moved()?;
         let l = moved.layout();
         let shares = l.shape.iter().zip(&l.strides).any(|(&size, &stride)| size > 1 && stride == 0);
-        if shares { Ok(moved) } else { replay::placed(example, moved) }
+        if shares || !by_strides { Ok(moved) } else { replay::placed(example, moved) }
     }
     /// Writes what a call has written to a copy that `batch_first` made.
     fn write_back(&self, batch: &Tensor) -> Result<()> {
@@ -135,13 +138,14 @@ pub fn vmap<E: From<Error>>(
         generator.set_state(drawn.0, drawn.1);
         recorder.restore_generators();
     }
-    let mut replay = replay::Replay::new(size);
-    let pairs = inputs.iter().zip(&examples);
-    let batches = pairs.map(|(input, example)| input.batch_first(example)).collect::<Result<Vec<_>>>()?;
-    for (example, batch) in examples.iter().zip(&batches) {
-        replay.insert(example, batch.clone());
-    }
     let steps = recorder.into_steps(&results);
+    let mut replay = replay::Replay::new(size, recorder.origins());
+    let by_strides = steps.iter().any(Recorded::views_by_strides);
+    let pairs = inputs.iter().zip(&examples);
+    let batches = pairs.map(|(input, e)| input.batch_first(e, by_strides)).collect::<Result<Vec<_>>>()?;
+    for (example, batch) in examples.iter().zip(&batches) {
+        replay.insert(&recorder.first_form(example), batch.clone());
+    }
     replay.run(&steps)?;
     inputs.iter().zip(&batches).try_for_each(|(input, batch)| input.write_back(batch))?;
     let output = |t: &Tensor| {

@@ -1,12 +1,13 @@
 //! Recorded calls on a whole batch: by the batch rule of the op, else by its steps, else example by example.
 
-use super::recorder::{Recorded, Step};
-use crate::autograd::{GradGuard, diagnostics};
+use super::recorded::{Recorded, Step};
+use super::recorder::Origins;
+use crate::autograd::{GradGuard, diagnostics, forward};
 use crate::dispatch;
 use crate::error::{Class, Error, Result};
 use crate::op::generator::default_generator;
 use crate::op::tracer::Form;
-use crate::op::{Args, BatchedCall, Batching, Body, Call, Ints, Op, Outputs, Value};
+use crate::op::{Args, BatchedCall, Batching, Body, Call, Ints, Op, Outputs, Value, Vjp};
 use crate::ops::create::full::ZEROS;
 use crate::ops::movement::cat::STACK;
 use crate::ops::movement::copy::{CLONE, COPY_};
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The tensors of the example, and what stands for them in the batch.
 pub struct Replay {
     size: usize,
+    origins: Origins,
     now: HashMap<usize, Tensor>,
     /// By storage: the tensors that show it, with their batches.
     shown: HashMap<usize, Vec<(Tensor, Tensor)>>,
@@ -30,21 +32,34 @@ pub struct Replay {
     apart: HashSet<usize>,
     /// Whether any step writes.
     writes: bool,
+    /// By the generator's state in the example, that in the batch: what is drawn again from one state (a checkpoint) is the same.
+    states: HashMap<(u64, u64), (u64, u64)>,
 }
 
 fn unknown(t: &Tensor) -> Error {
     Error::runtime(format!("vmap: a tensor that depends on the example, but that no call made: {t:?}"))
 }
 
+#[cold]
+fn only_of_this_example(t: &Tensor) -> Error {
+    Error::runtime(format!(
+        "vmap: a gradient needs {t:?}, which was computed from values of one example that were read on the host; expected a \
+         computation by ops. Give what is read as an argument that is not batched, or differentiate the batch: \
+         grad(vmap(f))."
+    ))
+}
+
 impl Replay {
-    pub fn new(size: usize) -> Replay {
+    pub fn new(size: usize, origins: Origins) -> Replay {
         Replay {
             size,
+            origins,
             now: HashMap::new(),
             shown: HashMap::new(),
             lifted: HashMap::new(),
             apart: HashSet::new(),
             writes: false,
+            states: HashMap::new(),
         }
     }
     /// `batch` stands for `example` from now on.
@@ -64,20 +79,31 @@ impl Replay {
             return Ok(Some(batch.clone()));
         }
         let id = t.storage().id();
-        let Some(list) = self.shown.get(&id) else {
-            return self.lifted.get(&id).map(|whole| self.part(whole, t)).transpose();
+        let (batch, in_graph) = match (self.lifted.get(&id), self.shown.get(&id)) {
+            (Some(whole), _) => (self.part(whole, t)?, true),
+            (None, Some(list)) => match another_handle(list, t) {
+                Some(found) => found,
+                None if self.origins.lost.contains(&id) => return Err(only_of_this_example(t)),
+                None => part_without_handle(list, t)?,
+            },
+            (None, None) if self.origins.lost.contains(&id) => return Err(only_of_this_example(t)),
+            (None, None) if self.origins.shared.contains(&id) => return Ok(None),
+            (None, None) if self.origins.batched.contains(&id) => return Err(unknown(t)),
+            (None, None) => return Ok(None),
         };
-        // Another handle on what a call made: `detach`, a saved tensor.
-        let alike = |e: &Tensor| e.layout() == t.layout() && e.dtype() == t.dtype();
-        match (list.iter().rev().find(|(e, _)| alike(e)), self.lifted.get(&id)) {
-            (Some((e, batch)), _) if t.is_leaf() && !e.is_leaf() => Ok(Some(batch.detach())),
-            (Some((_, batch)), _) => Ok(Some(batch.clone())),
-            (None, Some(whole)) => self.part(whole, t).map(Some),
-            (None, None) => Err(unknown(t)),
-        }
+        // Outside of the graph, or without the tangent: `detach`, what a formula reads.
+        let outside = t.is_leaf() && in_graph && batch.requires_grad() || !is_dual(t) && is_dual(&batch);
+        Ok(Some(if outside { batch.detach() } else { batch }))
+    }
+    fn knows(&self, t: &Tensor) -> bool {
+        let id = t.storage().id();
+        self.now.contains_key(&t.id()) || self.shown.contains_key(&id) || self.lifted.contains_key(&id)
     }
     /// What `t` shows of its storage, of which `whole` holds all for each example.
     fn part(&self, whole: &Tensor, t: &Tensor) -> Result<Tensor> {
+        if whole.dtype() != t.dtype() {
+            return Err(unknown(t));
+        }
         let l = t.layout();
         let with_batch = |first: usize, rest: &[usize]| -> Ints {
             std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
@@ -88,21 +114,22 @@ impl Replay {
 
     pub fn run(&mut self, steps: &[Recorded]) -> Result<()> {
         let _as_given = dispatch::autocast::Off::new();
-        self.writes = steps.iter().any(Recorded::writes);
-        for step in steps {
-            match step {
-                Recorded::Call(step) => self.step(step)?,
-                Recorded::Custom { rule, args, results, grad } => {
-                    let _mode = GradGuard::new(*grad);
-                    let found = args.iter().map(|t| self.find(t)).collect::<Result<Vec<_>>>()?;
-                    let batched: Vec<bool> = found.iter().map(Option::is_some).collect();
-                    let now: Vec<Tensor> =
-                        found.into_iter().zip(args).map(|(b, t)| b.unwrap_or_else(|| t.clone())).collect();
-                    for (e, t) in results.iter().zip(rule(&now, &batched, self.size)?) {
-                        self.insert(e, t);
-                    }
-                }
-            }
+        self.writes = steps.iter().any(Recorded::writes_anywhere);
+        steps.iter().try_for_each(|step| self.recorded(step))
+    }
+
+    fn recorded(&mut self, step: &Recorded) -> Result<()> {
+        let custom = match step {
+            Recorded::Call(step) => return self.step(step),
+            Recorded::Custom(custom) => custom,
+        };
+        let _mode = GradGuard::new(custom.grad);
+        let found = custom.args.iter().map(|t| self.find(t)).collect::<Result<Vec<_>>>()?;
+        let batched: Vec<bool> = found.iter().map(Option::is_some).collect();
+        let now: Vec<Tensor> =
+            found.into_iter().zip(&custom.args).map(|(b, t)| b.unwrap_or_else(|| t.clone())).collect();
+        for (e, t) in custom.results.iter().zip((custom.rule)(&now, &batched, self.size)?) {
+            self.insert(e, t);
         }
         Ok(())
     }
@@ -174,7 +201,7 @@ impl Replay {
     fn functional(&mut self, step: &Step, call: &BatchedCall) -> Result<Outputs> {
         // A draw that is to be the same for all examples is a loop.
         if step.drawn.is_none() && step.op.also_writes() == 0 {
-            match batch::run(call) {
+            match self.drawing(step, |_| batch::run(call)) {
                 Ok(outputs) => return Ok(outputs),
                 // A hook has ended the call: it is not that there is no rule.
                 Err(e) if e.class() == Class::Python => return Err(e),
@@ -182,19 +209,42 @@ impl Replay {
                 Err(_) => {}
             }
         }
-        self.looped(step, call)
+        self.drawing(step, |s| s.looped(step, call))
     }
 
+    /// A call that may draw, from the state of an earlier one if the example did.
+    fn drawing<R>(&mut self, step: &Step, run: impl FnOnce(&mut Replay) -> Result<R>) -> Result<R> {
+        let Some(at) = step.draws_at else { return run(self) };
+        let generator = default_generator();
+        let now = generator.state();
+        if let Some(&(seed, offset)) = self.states.get(&at) {
+            generator.set_state(seed, offset);
+            let result = run(self);
+            let (seed, offset) = generator.state();
+            generator.set_state(now.0, if seed == now.0 { offset.max(now.1) } else { now.1 });
+            return result;
+        }
+        let result = run(self);
+        if result.is_ok() && generator.state() != now {
+            self.states.insert(at, now);
+        }
+        result
+    }
+
+    /// Whether autograd records the call itself, not its steps.
     fn records(&self, step: &Step, call: &BatchedCall) -> bool {
-        step.grad && call.args.iter().any(|v| v.any_tensor(|t| t.requires_grad()))
+        !matches!(step.op.vjp, Vjp::Composite)
+            && step.grad
+            && call.args.iter().any(|v| v.any_tensor(|t| t.requires_grad()))
     }
 
     /// The steps of an op that decomposes; nothing records its gradient.
     fn inner(&mut self, step: &Step) -> Result<Outputs> {
-        step.inner.iter().try_for_each(|s| self.step(s))?;
-        let result = |t: &Tensor| match self.find(t)? {
-            Some(batch) => Ok(batch),
-            None => EXPAND.call((t, self.sizes(t))).ok(),
+        step.inner.iter().try_for_each(|s| self.recorded(s))?;
+        // A step that reads nothing of the example has run once.
+        let result = |t: &Tensor| match self.knows(t) {
+            true => self.batch_of(t),
+            false => EXPAND.call((t, self.sizes(t))).ok(),
         };
         step.results.iter().map(result).collect()
     }
@@ -212,16 +262,17 @@ impl Replay {
         }
         self.check_writable(own, step)?;
         if step.drawn.is_none() {
-            match batch::run_inplace(call) {
-                Some(Ok(_)) => return Ok(()),
+            match self.drawing(step, |_| batch::run_inplace(call).unwrap_or_else(|| Err(batch::no_rule()))) {
+                Ok(_) => return Ok(()),
                 // Errors of the write itself, which the loop would raise too.
-                Some(Err(e)) if e.class() == Class::Python || own.is_leaf() && own.requires_grad() => return Err(e),
+                Err(e) if e.class() == Class::Python => return Err(e),
+                Err(e) if e.class() != Class::NotImplemented && own.is_leaf() && own.requires_grad() => return Err(e),
                 _ => {}
             }
         }
         let by_rule = matches!(step.op.batch_rule(), Batching::Rule(_));
         if step.drawn.is_some() || !by_rule && step.op.forms.has(crate::op::Forms::ONLY_INPLACE) {
-            return self.looped(step, call).map(drop);
+            return self.drawing(step, |s| s.looped(step, call)).map(drop);
         }
         let new = self.functional(&Step { form: Form::Functional, ..step.shallow() }, call)?.swap_remove(0);
         COPY_.call_inplace((own, new)).map(drop)
@@ -323,29 +374,56 @@ pub fn placed(example: &Tensor, batch: Tensor) -> Result<Tensor> {
     PERMUTE.call((copy, first(&mut (0..order.len()).map(back)))).ok()
 }
 
-/// Views of an example as views of the batch: where nothing but the tensor that they show is batched, and the examples lie
-/// in memory as that one does.
+/// Views of an example as views of the batch: where nothing but the tensor that they show is batched.
 fn views_of_batch(step: &Step, call: &BatchedCall) -> Option<Result<Outputs>> {
     let (example, batch) = (step.args[0].as_tensor()?, call.args[0].as_tensor()?);
     if !call.is_batched(0) || (1..call.args.len()).any(|i| call.is_batched(i)) {
         return None;
     }
-    let (e, b) = (example.layout(), batch.layout());
+    step.results.iter().map(|r| same_view(example, batch, r)).collect()
+}
+
+/// `t`, which shows memory of `example`, as a view of the batch, if its examples lie in memory as that one does.
+fn same_view(example: &Tensor, batch: &Tensor, t: &Tensor) -> Option<Result<Tensor>> {
+    let (e, b, l) = (example.layout(), batch.layout(), t.layout());
     let alike = (0..e.shape.len()).all(|d| e.shape[d] == 1 || e.strides[d] == b.strides[d + 1]);
-    let is_part = |r: &Tensor| r.storage().same(example.storage()) && r.dtype() == example.dtype();
-    if !alike || !step.results.iter().all(is_part) {
-        return None;
-    }
-    let view = |r: &Tensor| {
-        let l = r.layout();
-        let with_batch = |first: usize, rest: &[usize]| -> Ints {
-            std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
-        };
-        let offset = (b.offset + l.offset).checked_sub(e.offset)?;
-        let (shape, strides) = (with_batch(call.size, &l.shape), with_batch(b.strides[0], &l.strides));
-        Some(AS_STRIDED.call((batch, shape, strides, offset)).ok())
+    let within = l.offset >= e.offset && l.end() <= e.end();
+    let is_part = within && t.storage().same(example.storage()) && t.dtype() == example.dtype();
+    let offset = (b.offset + l.offset).checked_sub(e.offset).filter(|_| alike && is_part)?;
+    let with_batch = |first: usize, rest: &[usize]| -> Ints {
+        std::iter::once(first).chain(rest.iter().copied()).map(|d| d as i64).collect()
     };
-    step.results.iter().map(view).collect()
+    let (shape, strides) = (with_batch(b.shape[0], &l.shape), with_batch(b.strides[0], &l.strides));
+    Some(AS_STRIDED.call((batch, shape, strides, offset)).ok())
+}
+
+/// Whether forward mode differentiates a tensor.
+fn is_dual(t: &Tensor) -> bool {
+    forward::levels(forward::visible()).any(|level| forward::is_dual(t, level))
+}
+
+fn stands_as(e: &Tensor, t: &Tensor) -> bool {
+    e.is_leaf() == t.is_leaf() && is_dual(e) == is_dual(t)
+}
+
+/// The batch of a handle that no call made (`detach`, a saved tensor), from those of other handles on its memory; and whether
+/// that is the batch of a tensor with a history.
+fn another_handle(list: &[(Tensor, Tensor)], t: &Tensor) -> Option<(Tensor, bool)> {
+    let alike = |(e, _): &&(Tensor, Tensor)| e.layout() == t.layout() && e.dtype() == t.dtype();
+    let all = || list.iter().rev().filter(alike);
+    // A derivative passes only by a handle that has one.
+    let (e, batch) =
+        all().find(|(e, _)| stands_as(e, t)).or_else(|| all().find(|(e, _)| !e.is_leaf())).or_else(|| all().next())?;
+    Some((batch.clone(), !e.is_leaf()))
+}
+
+/// The same of a part of what other handles show.
+fn part_without_handle(list: &[(Tensor, Tensor)], t: &Tensor) -> Result<(Tensor, bool)> {
+    let part = |(e, batch): &(Tensor, Tensor)| Some((same_view(e, batch, t)?, !e.is_leaf()));
+    match list.iter().rev().filter(|(e, _)| stands_as(e, t)).chain(list.iter().rev()).find_map(part) {
+        Some((view, in_graph)) => Ok((view?, in_graph)),
+        None => Err(unknown(t)),
+    }
 }
 
 static WARNS: AtomicBool = AtomicBool::new(true);

@@ -1,4 +1,7 @@
-"""`vmap` over each op of the table: equal to a loop over the examples, by values, dtypes and shapes, and in gradients."""
+"""`vmap` over each op of the table: equal to a loop over the examples, by values, dtypes and shapes, and in gradients.
+
+The same for functions of examples that differentiate, write in place or are batched twice.
+"""
 
 import warnings
 
@@ -46,13 +49,13 @@ def examples(op: Op, call, device: str, turns: tuple, grad: bool = False):
     return [(args, op.placed(args, kwargs, device)) for args, kwargs in built]
 
 
-def looped(op: Op, given) -> list:
-    """Each result, stacked over the examples."""
-    columns = zip(*(target.tensors(op.run(args, kwargs)) for args, kwargs in given), strict=True)
+def looped(op: Op, given, run=None) -> list:
+    """Each result of the op, or of run(args, kwargs), stacked over the examples."""
+    columns = zip(*(target.tensors((run or op.run)(args, kwargs)) for args, kwargs in given), strict=True)
     return [torch.stack(list(c)) for c in columns]
 
 
-def vmapped(op: Op, given, batched, last: bool):
+def vmapped(op: Op, given, batched, last: bool, run=None):
     """The same by `vmap`, with the tensors of these numbers batched, in the last dimension if `last`."""
     lists = [target.tensors([args, list(kwargs.values())]) for args, kwargs in given]
     args, kwargs = given[0]
@@ -63,9 +66,64 @@ def vmapped(op: Op, given, batched, last: bool):
         at, chosen = iter(range(len(lists[0]))), dict(zip(batched, chosen, strict=True))
         pick = lambda t: chosen.get(next(at), t)  # noqa: E731
         own = walk(list(args), pick)
-        return target.tensors(op.run(own, walk(kwargs, pick)))
+        return target.tensors((run or op.run)(own, walk(kwargs, pick)))
 
     return torch.vmap(one, in_dims=place, randomness="different")(*tensors)
+
+
+def batched_twice(op: Op, given):
+    """`vmap` of `vmap`: outside over the last dimension, inside over the first, and back to the last."""
+    lists = [target.tensors([args, list(kwargs.values())]) for args, kwargs in given]
+    args, kwargs = given[0]
+    tensors = [torch.stack([torch.stack([ts[i] for ts in lists]), torch.stack([ts[i] for ts in lists[::-1]])], -1)
+               for i in range(len(lists[0]))]  # fmt: skip
+
+    def one(*chosen):
+        chosen = iter(chosen)
+        pick = lambda t: next(chosen)  # noqa: E731
+        own = walk(list(args), pick)
+        return tuple(target.tensors(op.run(own, walk(kwargs, pick))))
+
+    inner = torch.vmap(one, out_dims=-1, randomness="different")
+    got = torch.vmap(inner, in_dims=-1, randomness="different")(*tensors)
+    return [t.movedim(-1, 1) for t in got]
+
+
+def slopes(op: Op, varied):
+    """run(args, kwargs): the gradients of the op by its tensors of these numbers, taken inside of the function."""
+
+    def run(args, kwargs):
+        at, leaves = iter(range(10**6)), []
+
+        def leaf(t):
+            if next(at) not in varied:
+                return t
+            leaves.append(t.detach().requires_grad_())
+            return leaves[-1]
+
+        args, kwargs = walk(list(args), leaf), walk(kwargs, leaf)
+        with torch.enable_grad():
+            outputs = target.carriers(op.run(args, kwargs))
+        return target.gradients(outputs, leaves)
+
+    return run
+
+
+def written(op: Op):
+    """run(args, kwargs): the results, written to new memory and to parts of it."""
+
+    def run(args, kwargs):
+        found = []
+        for out in target.tensors(op.run(args, kwargs)):
+            flat, memory = out.reshape(-1), torch.zeros(out.numel() + 2, dtype=out.dtype, device=out.device)
+            before = memory.detach()
+            memory[1:-1].copy_(flat)
+            memory[:1] = memory[-1:]
+            memory[1:2].copy_(flat.flip(0)[:1])
+            found += [memory.clone(), before[:2] == memory[:2]]
+        return found
+
+    return run
 
 
 def agree(op: Op, got, want, what: str) -> str:
@@ -102,7 +160,15 @@ def is_refusal(error: Exception) -> bool:
     """Whether vmap says that this cannot be: results of several shapes, values that Python reads, writes to what is shared."""
     return any(
         text in str(error)
-        for text in ("dynamic shape", ".item()", "data-dependent", "is not possible because", "inplace randomness")
+        for text in (
+            "dynamic shape",
+            "read on the host",
+            "running_mean or running_var",
+            ".item()",
+            "data-dependent",
+            "is not possible because",
+            "inplace randomness",
+        )
     )
 
 
@@ -132,7 +198,9 @@ def vmap(op: Op, device: str):
                 if d := agree(op, got, want, f"tensors {batched}{' in the last dimension' if last else ''}"):
                     return d
             else:
-                return None if op.undefined else gradients(op, call, device, turns)
+                return (
+                    None if op.undefined else gradients(op, call, device, turns) or transformed(op, call, device, turns)
+                )
         return None
 
     with warnings.catch_warnings():
@@ -163,3 +231,40 @@ def gradients(op: Op, call, device: str, turns: tuple) -> str:
             return ""
         raise
     return agree(op, got, want, "gradients")
+
+
+def transformed(op: Op, call, device: str, turns: tuple) -> str:
+    """Gradients inside of the function, a batch of batches, and writes of results."""
+    fresh = lambda grad=False: examples(op, call, device, turns, grad)  # noqa: E731
+    args, kwargs = fresh(True)[0]
+    tensors = target.tensors([args, list(kwargs.values())])
+    everything, varied = tuple(range(len(tensors))), {i for i, t in enumerate(tensors) if t.requires_grad}
+    slope, write = slopes(op, varied), written(op)
+    differentiates = op.differentiable and not op.only_inplace and varied
+    ways = [
+        ("twice", lambda: twice_looped(op, fresh), lambda: batched_twice(op, fresh())),
+        ("written", lambda: looped(op, fresh(), write), lambda: vmapped(op, fresh(), everything, True, write)),
+    ]
+    if differentiates:
+        loop = lambda: looped(op, fresh(), slope)  # noqa: E731
+        for last in (False, True):
+            ways.append(("gradients inside", loop, lambda at=last: vmapped(op, fresh(), everything, at, slope)))
+    for name, wanted, run in ways:
+        try:
+            want = wanted()
+        except (RuntimeError, NotImplementedError):
+            continue  # Not differentiable there, or results of several shapes.
+        try:
+            got = run()
+        except RuntimeError as error:
+            if is_refusal(error):
+                continue
+            raise
+        if d := agree(op, got, want, name):
+            return d
+    return ""
+
+
+def twice_looped(op: Op, fresh) -> list:
+    """What `batched_twice` computes, by loops."""
+    return [torch.stack(pair) for pair in zip(looped(op, fresh()), looped(op, fresh()[::-1]), strict=True)]

@@ -5,8 +5,6 @@ import re
 NO_COMPLEX = "the GPU has no complex numbers"
 # (properties, or "property on device", separated by commas; ops, by blanks; reason)
 KNOWN = [
-    ("vmap", "as_strided_copy", "its gradient goes by the strides of the example's memory, not of the batch's"),
-    ("result dtype", "view_as_complex complex polar", "complex32 does not exist here"),
     ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
     (
         "gradcheck",
@@ -84,12 +82,6 @@ KNOWN = [
         "on device on gpu",
         "lstm.data gru.data rnn_tanh.data rnn_relu.data",
         "batch sizes are numbers of the program: they are read, and PyTorch refuses them on a GPU",
-    ),
-    (
-        "shaders",
-        "nn.functional.scaled_dot_product_attention lstm.input gru.input rnn_tanh.input rnn_relu.input lstm_cell gru_cell "
-        "rnn_tanh_cell rnn_relu_cell _recurrent_layer",
-        "the body takes a kernel of the CPU by the device; on a GPU its steps run",
     ),
     ("nodes keep", "nn.functional.interpolate", "the pooling of an area keeps sizes alone"),
     ("strides", "gru_cell", "the result is row-major for any layout of the state"),

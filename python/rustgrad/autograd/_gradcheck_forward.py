@@ -25,8 +25,9 @@ def _is_inexact(value):
 def _rows(function, inputs, tangents, check_dtypes):
     """The tangents of the outputs, flat, for tangents of the inputs by number."""
     with forward_ad.dual_level():
-        # A plain view, not the leaf: nothing is recorded for it, and functions may change it in place.
-        duals = [forward_ad.make_dual(x.detach(), tangents[i]) if i in tangents else x for i, x in enumerate(inputs)]
+        # Plain views, not the leaves: nothing is recorded for it, and functions may change it in place.
+        given = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
+        duals = [forward_ad.make_dual(x, tangents[i]) if i in tangents else x for i, x in enumerate(given)]
         rows = []
         for output in _as_tuple(function(*duals)):
             if not _is_inexact(output):
@@ -80,6 +81,8 @@ def check_undefined(function: Callable[..., Any], inputs: tuple[Any, ...], activ
         one = zeros_like(x.detach()) + 1.0
         zero = {i: zeros_like(t.detach()) for i, t in active if i != number}
         alone = _rows(function, inputs, {number: one}, False)
+        if not zero:
+            continue
         for a, b in zip(alone, _rows(function, inputs, {**zero, number: one.clone()}, False), strict=True):
             if not bool(_C.ops["isclose"](a, b, equal_nan=True).all().item()):
                 raise _error(

@@ -263,10 +263,11 @@ class Function(metaclass=_FunctionMeta):
             from ..func import _custom
 
             return _custom.apply(cls, args, lambda: cls._apply(args, kwargs, separate))
-        return cls._apply(args, kwargs, separate)
+        return cls._apply(args, kwargs, separate)[0]
 
     @classmethod
     def _apply(cls, args, kwargs, separate):
+        """(what `apply` returns, what the function saved for backward)."""
         ctx = cls._context_class()
         is_tensor = tuple(isinstance(a, Tensor) for a in args)
         ctx._is_tensor = is_tensor
@@ -285,7 +286,8 @@ class Function(metaclass=_FunctionMeta):
                     output = cls.forward(ctx, *args, **kwargs)
         finally:
             _set_fwd_grad_enabled(enabled)
-        return _record(cls, ctx, args, output, separate, levels)
+        saved = (*ctx._to_save, *vars(ctx).values())
+        return _record(cls, ctx, args, output, separate, levels), saved
 
 
 def _bind_arguments(forward, args, kwargs):
@@ -310,7 +312,8 @@ def _record(cls, ctx, args, output, separate, levels):
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs "
                 "that are modified inplace must all be outputs of the Function."
             )
-    if separate and any(_is_among(s, args) and _is_among(s, outputs) for s in ctx._to_save if s is not None):
+    saved = [s for s in ctx._to_save if s is not None and not _is_among(s, ctx._dirty)]
+    if separate and any(_is_among(s, args) and _is_among(s, outputs) for s in saved):
         raise RuntimeError(
             "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
             "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "

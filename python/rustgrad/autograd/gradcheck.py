@@ -190,6 +190,10 @@ def _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_dty
         analytical = _analytical_jacobians(output, tensors, check_dtypes)
         if output.numel():
             _check_reentrant(output, tensors, nondet_tol)
+            if modes["batched"]:
+                from ._gradcheck_batched import check_backward
+
+                check_backward(output, tensors, number)
         for (i, _), a in zip(active, analytical, strict=True):
             n = numerical[i][j]
             if not _all_close(a.to(n.dtype), n, rtol, atol):
@@ -291,8 +295,8 @@ def gradcheck(
         check_undefined_grad (bool): also run backward with some outputs lacking a gradient.
         check_grad_dtypes (bool): the gradients' dtypes must be the inputs'.
         check_forward_ad, check_backward_ad (bool): which modes are compared.
-        fast_mode, masked, check_batched_grad, check_batched_forward_grad: accepted; the full check runs, and batches are
-            loops over single runs.
+        check_batched_grad, check_batched_forward_grad (bool): `vmap` over backward, or forward mode, must equal a loop.
+        fast_mode, masked: accepted; the full check runs.
 
     Returns:
         True, or False if a check fails and `raise_exception` is False.
@@ -308,16 +312,21 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    modes = {"forward": check_forward_ad, "backward": check_backward_ad}
+    modes = {"forward": check_forward_ad, "backward": check_backward_ad, "batched": check_batched_grad}
     inputs = _as_tuple(inputs)
     _check_inputs(inputs)
     try:
         for function, prefix in _parts(func, func(*inputs)):
             _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_grad_dtypes, modes)
+        active = [(i, x) for i, x in enumerate(inputs) if _is_inexact(x) and x.requires_grad]
+        if check_batched_forward_grad:
+            from ._gradcheck_batched import check_forward
+
+            check_forward(func, inputs, active)
         if check_forward_ad and check_undefined_grad:
             from ._gradcheck_forward import check_undefined
 
-            check_undefined(func, inputs, [(i, x) for i, x in enumerate(inputs) if _is_inexact(x) and x.requires_grad])
+            check_undefined(func, inputs, active)
         if check_backward_ad:
             _check_zero_grad(func, inputs)
             if check_undefined_grad:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Verbose"]
+__all__ = ["Verbose", "stored"]
 
 
 class Verbose:
@@ -18,3 +20,14 @@ class Verbose:
 
     def __exit__(self, *error: Any) -> None:
         pass
+
+
+@contextlib.contextmanager
+def stored(module: Any, **values: Any) -> Iterator[None]:
+    """Stores settings of a module for a block."""
+    before = {name: getattr(module, name) for name in values}
+    vars(module).update(values)
+    try:
+        yield
+    finally:
+        vars(module).update(before)

@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
 
 def _bits(t):
+    if not isinstance(t, Tensor):
+        return (type(t), repr(t))
     flat = t.detach().cpu().contiguous().reshape(-1)
     return (str(t.dtype), tuple(t.shape), t.requires_grad, bytes(flat.view(_C.uint8).tolist()) if flat.numel() else b"")
 
 
 def _leaves(value):
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
+    if isinstance(value, (tuple, list)):
         for v in value:
             yield from _leaves(v)
     elif isinstance(value, dict):
         for v in value.values():
             yield from _leaves(v)
+    else:
+        yield value
 
 
 class _State:

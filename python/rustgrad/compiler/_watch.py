@@ -15,6 +15,7 @@ import weakref
 
 from .. import _C
 from .._base import Tensor
+from . import _tail  # noqa: F401  # asked while a call is watched, which sees an import
 from ._audit import HOME, Audit, Unsafe
 
 TYPE_CHECKING = False
@@ -87,6 +88,12 @@ def _form(value):
     return (t, repr(value)) if t in (int, float, complex, bool, str, bytes, type(None)) else (t, id(value))
 
 
+def _numbers(args, kwargs):
+    """The places of arguments that a plan may read anew in each call: floats and ints of 64 bits."""
+    every = (*enumerate(args), *kwargs.items())
+    return [place for place, v in every if type(v) is float or type(v) is int and -(1 << 63) <= v < 1 << 63]
+
+
 def _aliases(tensors):
     """For each tensor, the first one that is the same, and the first one on its memory."""
     if len(tensors) < 2:
@@ -100,7 +107,8 @@ class _Progress:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.first: tuple[str, list] | None = None
+        # What a call has recorded, by what it asked of its numbers: the next one that was told the same has to agree.
+        self.first: dict[tuple, tuple[str, list]] = {}
         self.differed = 0
         self.plans = 0
         self.reason: str | None = None
@@ -119,6 +127,8 @@ class Watched:
         self.passes = [p for p in _C._compile_passes() if p != "fuse"] if setting() == "nofuse" else passes
         self.plans: list[Any] = []
         self.forms: dict[Any, _Progress] = {}
+        # Numbers among the arguments that are guarded by their values, by the form of a call.
+        self.fixed: dict[Any, set[int | str]] = {}
         self.road = "none"
         self.reasons: list[str] = []
         self.missed: list[str] = []
@@ -131,6 +141,7 @@ class Watched:
         """Forgets the plans, and what is known of the calls."""
         self.plans.clear()
         self.forms.clear()
+        self.fixed.clear()
         self.reasons.clear()
         self.missed.clear()
         self.road = "none"
@@ -145,11 +156,12 @@ class Watched:
                     f"compile: no plan fits this call, and the stance is fail_on_recompile: {self.why(args, kwargs)}"
                 )
             return self.eager(args, kwargs)
-        key = (_C.is_grad_enabled(), _form(args), _form(kwargs), _aliases(_C._compile_inputs(args, kwargs)))
+        form, key = self.key(args, kwargs)
         progress = self.forms.get(key)
         if progress is None:
-            if len(self.forms) >= FORMS:
-                self.forms.pop(next(iter(self.forms)))
+            for known in (self.forms, self.fixed):
+                if len(known) >= FORMS:
+                    known.pop(next(iter(known)))
             progress = self.forms[key] = _Progress()
         if progress.reason is not None:
             return self.eager(args, kwargs)
@@ -168,7 +180,23 @@ class Watched:
             result = self.eager(args, kwargs)
             progress.calls = 1
             return result
-        return self.record(progress, args, kwargs)
+        result = self.record(progress, form, args, kwargs)
+        _, now = self.key(args, kwargs)
+        if now != key:
+            # A number has turned out to be fixed.
+            self.forms[now] = self.forms.pop(key, progress)
+        return result
+
+    def key(self, args: tuple, kwargs: dict) -> tuple[Any, Any]:
+        """The form of a call without its numbers, and with those that are fixed."""
+        given = {**dict(enumerate(args)), **kwargs}
+        numbers = {place: given[place] for place in _numbers(args, kwargs)}
+        positional = [type(numbers[i]) if i in numbers else v for i, v in enumerate(args)]
+        named = {name: type(numbers[name]) if name in numbers else v for name, v in kwargs.items()}
+        aliases = _aliases(_C._compile_inputs(args, kwargs))
+        form = (_C.is_grad_enabled(), _form(positional), _form(named), aliases)
+        fixed = self.fixed.get(form, ())
+        return form, (form, *((place, repr(v)) for place, v in numbers.items() if place in fixed))
 
     def eager(self, args: tuple, kwargs: dict) -> Any:
         """The function itself."""
@@ -201,49 +229,59 @@ class Watched:
         if not known:
             warnings.warn(text, stacklevel=5)
 
-    def record(self, progress: _Progress, args: tuple, kwargs: dict) -> Any:
+    def record(self, progress: _Progress, form: Any, args: tuple, kwargs: dict) -> Any:
         """A call under the recorder."""
         try:
             before = Audit(self.function, args, kwargs, True)
         except Unsafe as problem:
             return self.give_up(progress, str(problem), args, kwargs)
         self.road = "watched"
-        result, recording, calls = recorded_call(self.function, before, args, kwargs)
-        plan = self.planned(before, calls, recording, result, args, kwargs)
+        numbers = _numbers(args, kwargs)
+        result, recording, calls = recorded_call(self.function, before, args, kwargs, numbers)
+        plan = self.planned(before, calls, recording, result, args, kwargs, numbers)
         if isinstance(plan, str):
             del recording
             self.refuse(progress, plan)
             return result
         made, signature = plan
-        found = (made.recorded(), signature)
-        if progress.first is None:
-            progress.first = found
-        elif progress.first == found:
-            progress.first, progress.calls = None, 0
+        found, asked = (made.recorded(), signature), tuple(made.asked())
+        if made.fixed():
+            self.fixed.setdefault(form, set()).update(made.fixed())
+        first = progress.first.pop(asked, None)
+        if first == found:
+            progress.calls = 0
             progress.plans += 1
             self.plans.append(made)
             del self.plans[: -self.most]
-        else:
-            progress.first = found
-            progress.differed += 1
-            if progress.differed > 2:
-                self.refuse(progress, "two calls of it computed different things")
+            return result
+        progress.first[asked] = found
+        progress.differed += first is not None
+        if progress.differed > 2:
+            self.refuse(progress, "two calls of it computed different things")
         return result
 
-    def planned(self, before: Audit, calls: _Calls, recording: Any, result: Any, args: tuple, kwargs: dict) -> Any:
+    def planned(
+        self, before: Audit, calls: _Calls, recording: Any, result: Any, args: tuple, kwargs: dict, numbers: list
+    ) -> Any:
         """The plan and what its guards say, or why there is none."""
         try:
             after, without = audited(self.function, before, calls, result, args, kwargs)
         except Unsafe as problem:
             return str(problem)
         plan = _C._compile_plan(
-            recording, result, args, kwargs, after.checks, without.checks, without.groups, self.passes
+            recording, result, args, kwargs, after.checks, without.checks, without.groups, self.passes, numbers
         )
         return plan if isinstance(plan, str) else (plan, without.signature())
 
 
-def recorded_call(function: Callable[..., Any], before: Audit, args: tuple, kwargs: dict) -> tuple[Any, Any, _Calls]:
-    """A call under the recorder: its result, the recording, and which functions it reached."""
+def recorded_call(
+    function: Callable[..., Any], before: Audit, args: tuple, kwargs: dict, numbers: list[int | str] | None = None
+) -> tuple[Any, Any, _Calls]:
+    """A call under the recorder: its result, the recording, and which functions it reached.
+
+    The arguments at the places `numbers` may be others in each call, as may values that it reads of tensors and returns;
+    without a list neither may.
+    """
     inputs = _C._compile_inputs(args, kwargs)
     ours = {id(t) for t in inputs}
     outside = [t for t in before.tensors.values() if id(t) not in ours]
@@ -252,7 +290,7 @@ def recorded_call(function: Callable[..., Any], before: Audit, args: tuple, kwar
     here.depth += 1
     try:
         with calls:
-            result, recording = _C._compile_record(inputs, outside, function, args, kwargs)
+            result, recording = _C._compile_record(inputs, outside, function, args, kwargs, numbers)
     finally:
         here.recording = False
         here.depth -= 1

@@ -20,7 +20,8 @@ class VmapInfo(NamedTuple):
 
 
 def apply(cls, args, on_example):
-    """Calls `on_example()`, the function on one example, and records what stands for it on the batch."""
+    """Calls `on_example()`, the function on one example, which returns its output and what it saved for backward, and records
+    what stands for it on the batch."""
     own_rule = cls.vmap is not _base().vmap
     if own_rule and cls.generate_vmap_rule:
         raise RuntimeError(
@@ -37,8 +38,9 @@ def apply(cls, args, on_example):
 
     def run():
         nonlocal result
-        result = on_example()
-        return [r for r in (result if isinstance(result, tuple) else (result,)) if isinstance(r, Tensor)]
+        result, saved = on_example()
+        outputs = result if isinstance(result, tuple) else (result,)
+        return [r for r in outputs if isinstance(r, Tensor)], [s for s in saved if isinstance(s, Tensor)]
 
     def rule(tensors, batched, size):
         given, dims = list(args), [None] * len(args)

@@ -120,6 +120,16 @@ def with_grad(group):
     return [p for p, _ in pairs], [grad for _, grad in pairs]
 
 
+def _require_fused(params):
+    """RuntimeError unless fused ops compute on the parameters."""
+    for p in params:
+        if p.is_meta or not p.is_floating_point():
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                f"['cpu', 'gpu'] but {p.dtype} and {p.device.type}"
+            )
+
+
 def _named(params):
     """(tensors, names or None) of a group's `params`, which may hold (name, tensor) pairs."""
     names = [p[0] for p in params if isinstance(p, tuple)]
@@ -332,6 +342,9 @@ class Optimizer:
 
     def _step_group(self, group):
         params = group["params"]
+        if group.get("fused") and self.__dict__.get("_need_device_dtype_check_for_fused", True):
+            _require_fused(with_grad(group)[0])
+            self._need_device_dtype_check_for_fused = False
         # A parameter that is listed twice takes two steps, one after the other.
         if len({*params}) == len(params) and self._update_all(group):
             return

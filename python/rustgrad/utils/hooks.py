@@ -184,7 +184,7 @@ class BackwardHook:
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
                 "require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
                 "#torch.nn.Module.register_full_backward_hook for more details.",
-                stacklevel=5,
+                stacklevel=4,
             )
         none = (None,) * self.n_inputs
         for hook in self.user_hooks:

@@ -83,11 +83,11 @@ fn rename(step: &mut Step, instead: &[usize]) {
                 match arg {
                     Arg::Tensor(n) => swap(n),
                     Arg::Tensors(list) => list.iter_mut().flatten().for_each(swap),
-                    Arg::Value(_) => {}
+                    Arg::Value(_) | Arg::Number(..) => {}
                 }
             }
         }
-        Step::Alias { of, .. } => swap(of),
+        Step::Alias { of, .. } | Step::Read { of, .. } => swap(of),
         Step::SetGrad { leaf, grad } => {
             swap(leaf);
             grad.iter_mut().for_each(swap);

@@ -1,7 +1,7 @@
 //! What a step does to memory and to what others see, and which steps may change places.
 
 use super::super::look::Look;
-use super::super::step::{Source, Step};
+use super::super::step::{Arg, Source, Step};
 use crate::op::tracer::Form;
 use crate::op::{Body, Promote};
 
@@ -63,6 +63,9 @@ pub struct Effects {
     pub visible: bool,
     /// It may fail, by the values that it reads.
     pub fallible: bool,
+    /// The host reads values of a tensor as numbers, or it takes such a number.
+    pub gives_numbers: bool,
+    pub takes_numbers: bool,
 }
 
 impl Effects {
@@ -73,14 +76,21 @@ impl Effects {
         match step {
             Step::Alias { .. } => {}
             Step::SetGrad { .. } => e.visible = true,
-            Step::Call { op, form, draws, .. } => {
+            Step::Read { of, .. } => {
+                e.reads.push(memories.at(*of));
+                e.fallible = true;
+                e.gives_numbers = true;
+            }
+            Step::Call { op, form, args, draws, .. } => {
+                e.takes_numbers = args.iter().any(|a| matches!(a, Arg::Number(n, _) if !n.is_given()));
                 let functional = *form == Form::Functional;
                 let view = functional && matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_));
+                let copies = functional && matches!(&op.body, Body::Kernel(k) if k.copies);
                 let elementwise = *form != Form::Out
                     && matches!(op.body, Body::Elementwise(_))
                     && !matches!(op.promote, Promote::Checked(..));
                 let makes_of_nothing = functional && matches!(op.body, Body::Kernel(_)) && e.takes.is_empty() && !draws;
-                e.fallible = !view && !elementwise && !makes_of_nothing;
+                e.fallible = !view && !elementwise && !copies && !makes_of_nothing;
                 if !view {
                     e.reads = e.takes.iter().map(|&n| memories.at(n)).collect();
                 }
@@ -90,10 +100,22 @@ impl Effects {
         }
         e
     }
+    /// Adds those of a step that follows.
+    pub fn absorb(&mut self, later: Effects) {
+        let Effects { takes, makes, reads, writes, visible, fallible, gives_numbers, takes_numbers } = later;
+        self.takes.extend(takes);
+        self.makes.extend(makes);
+        self.reads.extend(reads);
+        self.writes.extend(writes);
+        self.visible |= visible;
+        self.fallible |= fallible;
+        self.gives_numbers |= gives_numbers;
+        self.takes_numbers |= takes_numbers;
+    }
     /// Whether a step may run before this one, which it follows now.
     pub fn commutes(&self, later: &Effects) -> bool {
         let meet = |a: &[Memory], b: &[Memory]| a.iter().any(|m| b.iter().any(|n| m.meets(*n)));
-        let follows = later.takes.iter().any(|n| self.makes.contains(n));
+        let follows = later.takes.iter().any(|n| self.makes.contains(n)) || self.gives_numbers && later.takes_numbers;
         let clashes =
             meet(&self.writes, &later.reads) || meet(&self.writes, &later.writes) || meet(&self.reads, &later.writes);
         // What others see stays on its side of a step that may fail.

@@ -92,20 +92,16 @@ fn meets(memories: &Memories, a: usize, b: usize) -> bool {
 
 impl Item {
     fn absorb(&mut self, item: Item) {
-        let Effects { takes, makes, reads, writes, visible, fallible } = item.effects;
-        self.effects.takes.extend(takes);
-        self.effects.makes.extend(makes);
-        self.effects.reads.extend(reads);
-        self.effects.writes.extend(writes);
-        self.effects.visible |= visible;
-        self.effects.fallible |= fallible;
+        self.effects.absorb(item.effects);
         self.members.extend(item.members);
     }
 }
 
 /// The stages of an item: one where a machine runs all of it, else those of its halves.
 fn finish(mut members: Vec<Member>, looks: &[Look], read_later: &dyn Fn(usize) -> bool, stages: &mut Vec<Stage>) {
-    if members.iter().any(|m| m.candidate.is_none()) {
+    // A cast alone is a copy, which has a kernel of its own.
+    let alone = members.len() == 1 && members[0].candidate.as_ref().is_some_and(|c| c.casts);
+    if alone || members.iter().any(|m| m.candidate.is_none()) {
         return stages.extend(members.into_iter().map(|m| Stage::Step(m.origin, m.step)));
     }
     let (mut steps, mut candidates) = (Vec::new(), Vec::new());

@@ -6,10 +6,12 @@
 pub(super) mod common;
 pub(super) mod dead_code;
 pub(super) mod effects;
+mod epilogue;
 pub(super) mod fuse;
 pub(super) mod prepare;
 
 use super::fused::Fused;
+use super::joined::Joined;
 use super::look::Look;
 use super::prepared::Prepared;
 use super::step::{Source, Step};
@@ -23,14 +25,16 @@ pub struct Passes {
     pub common: bool,
     /// Elementwise steps become one.
     pub fuse: bool,
+    /// Elementwise steps over what a kernel computes run block by block within it.
+    pub epilogue: bool,
     /// What a call works out of the layouts of its arguments is worked out once.
     pub prepare: bool,
 }
 
 impl Passes {
-    pub const NAMES: [&str; 4] = ["dead_code", "common", "fuse", "prepare"];
-    pub const ALL: Passes = Passes { dead_code: true, common: true, fuse: true, prepare: true };
-    pub const NONE: Passes = Passes { dead_code: false, common: false, fuse: false, prepare: false };
+    pub const NAMES: [&str; 5] = ["dead_code", "common", "fuse", "epilogue", "prepare"];
+    pub const ALL: Passes = Passes { dead_code: true, common: true, fuse: true, epilogue: true, prepare: true };
+    pub const NONE: Passes = Passes { dead_code: false, common: false, fuse: false, epilogue: false, prepare: false };
 
     /// Turns the pass of this name on; false where there is none.
     pub fn add(&mut self, name: &str) -> bool {
@@ -38,6 +42,7 @@ impl Passes {
             "dead_code" => self.dead_code = true,
             "common" => self.common = true,
             "fuse" => self.fuse = true,
+            "epilogue" => self.epilogue = true,
             "prepare" => self.prepare = true,
             _ => return false,
         }
@@ -58,6 +63,7 @@ pub struct Parts<'a> {
 pub enum Stage {
     Step(usize, Step),
     Fused(Box<Fused>),
+    Joined(Box<Joined>),
     Prepared(Box<Prepared>),
 }
 
@@ -67,6 +73,7 @@ impl Stage {
         let (one, many) = match self {
             Stage::Step(i, step) => (Some((*i, step)), &[][..]),
             Stage::Fused(f) => (None, &f.steps[..]),
+            Stage::Joined(j) => (None, &j.steps[..]),
             Stage::Prepared(p) => (None, &p.steps[..]),
         };
         one.into_iter().chain(many.iter().map(|(i, step)| (*i, step)))
@@ -89,9 +96,12 @@ pub fn run(mut parts: Parts, passes: Passes) -> Vec<Stage> {
     if passes.dead_code {
         parts = dead_code::run(parts);
     }
-    let stages = match passes.fuse {
+    let mut stages = match passes.fuse {
         true => fuse::run(&parts),
         false => parts.steps.iter().map(|(i, s)| Stage::Step(*i, s.clone())).collect(),
     };
+    if passes.epilogue {
+        stages = epilogue::run(&parts, stages);
+    }
     if passes.prepare { prepare::run(&parts, stages) } else { stages }
 }

@@ -73,8 +73,17 @@ pub fn decode(graph: &str, memories: HashMap<String, Tensor>, target: Option<Dev
     let results = top.list("results")?.iter().map(|v| d.known(v)).collect::<Result<Vec<_>>>()?;
     let read_grads = sources.iter().filter_map(|s| if let Source::GradOf(of) = s { Some(*of) } else { None }).collect();
     let graphs = results.iter().map(|_| None).collect();
-    let recorded =
-        Recorded { sources, steps, looks: Vec::new(), results, graphs, read_grads, variant: Variant::Unrecorded };
+    let recorded = Recorded {
+        sources,
+        steps,
+        looks: Vec::new(),
+        results,
+        graphs,
+        read_grads,
+        variant: Variant::Unrecorded,
+        fixed: Vec::new(),
+        questions: Vec::new(),
+    };
     Ok(Decoded { recorded, inputs, tensors, dtype, device })
 }
 

@@ -226,6 +226,7 @@ impl Encoder<'_> {
                 let grad = grad.map_or("null".into(), |n| n.to_string());
                 let _ = write!(out, "{{\"set_grad\":{leaf},\"to\":{grad}}}");
             }
+            Step::Read { .. } => return Err("it reads the values of a tensor".into()),
         }
         Ok(())
     }
@@ -241,6 +242,7 @@ impl Encoder<'_> {
                 out.push('}');
             }
             Arg::Value(value) => return self.value(out, op, value),
+            Arg::Number(..) => return Err("a number of it differs from call to call".into()),
         }
         Ok(())
     }

@@ -148,10 +148,10 @@ impl Program {
             }
             return Ok(results.into_vec());
         };
-        let run = plan.run(inputs, &[]).map_err(|f| match f {
+        let run = plan.run(inputs, &[], &[]).map_err(|f| match f {
             Failure::Before(e) | Failure::After(e) => e,
         });
-        run.map(|results| results.into_vec())
+        run.map(|ran| ran.tensors.into_vec())
     }
     fn check(&self, inputs: &[Tensor]) -> Result<()> {
         if inputs.len() != self.inputs.len() {

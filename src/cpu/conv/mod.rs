@@ -3,6 +3,7 @@
 //! Half types are computed in f32. An element is summed in an order that depends on the sizes alone.
 
 mod geometry;
+mod progress;
 mod scratch;
 mod slide;
 #[cfg(test)]
@@ -10,9 +11,11 @@ mod tests;
 mod weights;
 
 use self::geometry::{Axis, Steps};
+use self::progress::Progress;
 use self::scratch::Image;
 use self::slide::{FEW, Slide, Weights};
 use self::weights::WeightGradient;
+use super::epilogue::Epilogue;
 use super::gemm::tiles::Vectors;
 use super::lines::for_lines;
 use super::scratch::Temp;
@@ -22,6 +25,9 @@ use crate::error::{Error, Result};
 use crate::layout::contiguous_strides;
 
 pub use crate::layout::window::Motion;
+
+/// Bytes of a result from which an epilogue runs image by image.
+const IN_CACHE: usize = 1 << 20;
 
 /// The dimensions of a call, of three where a missing one has one element.
 struct Sizes {
@@ -98,16 +104,36 @@ fn dense<T: Vectors>(v: &View) -> Result<Temp<T>> {
 /// `[filters, channels / groups, kernel ..]`, transposed `[channels, filters / groups, kernel ..]`. The shape of `out`
 /// says how many windows there are, and how many elements the transpose has.
 pub fn convolution(x: View, w: View, bias: Option<View>, out: View, motion: &Motion) -> Result<()> {
+    convolution_then(x, w, bias, out, motion, None)
+}
+
+/// `convolution`, with an epilogue for the images of a row-major result that are done.
+pub fn convolution_then(
+    x: View,
+    w: View,
+    bias: Option<View>,
+    out: View,
+    motion: &Motion,
+    then: Option<&Epilogue>,
+) -> Result<()> {
     let s = sizes(&x, &w, &out, motion)?;
     let vector = bias.is_none_or(|b| b.shape == [out.shape[1]] && b.is_apart(&out));
     ensure(vector && out.is_apart(&x) && out.is_apart(&w), "convolution")?;
     match compute_type(out.dtype)? {
-        DType::F64 => slide::<f64>(x, w, bias, out, motion, &s),
-        _ => slide::<f32>(x, w, bias, out, motion, &s),
+        DType::F64 => slide::<f64>(x, w, bias, out, motion, &s, then),
+        _ => slide::<f32>(x, w, bias, out, motion, &s, then),
     }
 }
 
-fn slide<T: Vectors>(x: View, w: View, bias: Option<View>, out: View, motion: &Motion, s: &Sizes) -> Result<()> {
+fn slide<T: Vectors>(
+    x: View,
+    w: View,
+    bias: Option<View>,
+    out: View,
+    motion: &Motion,
+    s: &Sizes,
+    then: Option<&Epilogue>,
+) -> Result<()> {
     if out.numel() == 0 {
         return Ok(());
     }
@@ -126,20 +152,26 @@ fn slide<T: Vectors>(x: View, w: View, bias: Option<View>, out: View, motion: &M
             vec![Axis::forward(s.large[i], s.small[i], s.steps[i])] // Bounded: one.
         }
     });
+    // An image is done with its only phase; results that fit the cache are best walked once, at the end.
+    let whole = phases.iter().all(|p| p.len() == 1) && out.is_contiguous();
+    let large = out.numel() * out.dtype.size() > IN_CACHE;
+    let then = then.filter(|t| whole && large && t.takes_blocks());
+    let progress = then.map(|then| Progress::new(then, &out)).transpose()?;
     for d in &phases[0] {
         for h in &phases[1] {
             for w in &phases[2] {
                 let mut axes = [d.clone(), h.clone(), w.clone()];
                 let (mut input, mut out) = (Image::new(x), Image::new(out));
                 let (mut batch, groups) = (s.batch, s.groups);
-                if d.is_single() && s.to > FEW {
+                let stacked = d.is_single() && s.to > FEW;
+                if stacked {
                     // Blocks may then extend over several small images.
                     (input.steps[0], out.steps[0]) = (input.batch, out.batch);
                     (axes[0], batch) = (Axis::batch(s.batch), 1);
                 }
-                let slide = Slide { input, out, weights, bias, batch, groups, from: s.from, to: s.to, axes };
+                let slide = Slide { input, out, weights, bias, batch, groups, from: s.from, to: s.to, axes, stacked };
                 // SAFETY: `sizes` has compared all shapes, `convolution` that the output lies apart.
-                unsafe { slide.run()? };
+                unsafe { slide.run(progress.as_ref())? };
             }
         }
     }

@@ -5,6 +5,7 @@
 //! output channels, a place is summed straight from the scratch memory.
 
 use super::geometry::{Axis, Block, Grid};
+use super::progress::Progress;
 use super::scratch::{Image, Scratch, pack, runs};
 use crate::cpu::gemm::Matrix;
 use crate::cpu::gemm::tiles::{self, Job, Packed, Start, Tile, Unit, Vectors, WIDEST, tile_size};
@@ -60,13 +61,15 @@ pub struct Slide<'a, T> {
     pub from: usize,
     pub to: usize,
     pub axes: [Axis; 3],
+    /// The first axis is the batch.
+    pub stacked: bool,
 }
 
 impl<T: Vectors> Slide<'_, T> {
     /// # Safety
     /// Images, weights and bias have the batch, the channels, the inputs and taps, and the outputs of the axes; the output
     /// lies apart from the others.
-    pub unsafe fn run(&self) -> Result<()> {
+    pub unsafe fn run(&self, progress: Option<&Progress>) -> Result<()> {
         let grid = if self.to <= FEW {
             Grid::new(self.axes.clone(), (SCRATCH / self.from.max(1)).max(PLACES))
         } else {
@@ -93,6 +96,9 @@ impl<T: Vectors> Slide<'_, T> {
         let work = terms.max(1) * self.to * most;
         // Where there are few blocks, the output channels are split as well.
         let splits = (2 * num_threads()).div_ceil(units).clamp(1, panels).min((units * work / TASK).max(1));
+        // Of an image: all blocks, or all of the plane of a batch.
+        let planes = if self.stacked { self.axes[0].places.div_ceil(plan.grid.most[0]) } else { 1 };
+        let each = self.groups * plan.grid.blocks() / planes * splits;
         try_par_for(units * splits, (TASK * splits / work.max(1)).max(1), |range| {
             let mut memory = Memory::new(&plan)?;
             for unit in range {
@@ -100,6 +106,12 @@ impl<T: Vectors> Slide<'_, T> {
                 let panels = part * panels / splits..(part + 1) * panels / splits;
                 // SAFETY: the caller's promise; units write disjoint parts of the output.
                 tiles::run(Piece { plan: &plan, memory: &mut memory, unit: unit / splits, panels })?;
+                if let Some(progress) = progress {
+                    let (image, block) = plan.place(unit / splits);
+                    let images =
+                        if self.stacked { block.first[0]..block.first[0] + block.count[0] } else { image..image + 1 };
+                    progress.advance(images, each);
+                }
             }
             Ok(())
         })
@@ -206,9 +218,8 @@ impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
     #[inline(always)]
     unsafe fn run<U: Unit<Float = T>>(self) -> Result<()> {
         let (plan, s) = (self.plan, self.plan.slide);
-        let blocks = plan.grid.blocks();
-        let (image, block) = (self.unit / blocks, plan.grid.block(self.unit % blocks));
-        let (n, group) = (image / s.groups, image % s.groups);
+        let (n, block) = plan.place(self.unit);
+        let group = self.unit / plan.grid.blocks() % s.groups;
         // SAFETY: the caller's promise about the operands; `direct` is where the block lies in rows of the result.
         unsafe {
             if self.memory.held.replace(self.unit) != Some(self.unit) {
@@ -245,6 +256,11 @@ struct Rows<T> {
 }
 
 impl<T: Vectors> Plan<'_, '_, T> {
+    /// The element of the batch, and the block, of a unit.
+    fn place(&self, unit: usize) -> (usize, Block) {
+        let blocks = self.grid.blocks();
+        (unit / blocks / self.slide.groups, self.grid.block(unit % blocks))
+    }
     /// Where the block starts in a channel of the output, if its places follow one another there.
     fn direct(&self, block: &Block) -> Option<usize> {
         let (out, axes) = (&self.slide.out, &self.grid.axes);

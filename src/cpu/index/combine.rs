@@ -47,7 +47,7 @@ pub(super) trait Combine: Copy + Sync {
             (Scalar::Float(x), Scalar::Float(y)) => Scalar::Float(self.real(x, y)),
             (Scalar::Complex(..), _) => {
                 let (a, b) = (a.to_scalar().to_c128(), b.to_scalar().to_c128());
-                if T::DTYPE == DType::C64 {
+                if T::DTYPE != DType::C128 {
                     let z = self.single(c64::new(a.re as f32, a.im as f32), c64::new(b.re as f32, b.im as f32));
                     Scalar::Complex(z.re.into(), z.im.into())
                 } else {

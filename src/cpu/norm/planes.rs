@@ -179,8 +179,8 @@ pub(crate) unsafe fn plane_sums<T: Float>(g: &View, x: &View, shape: &Planes, me
                 if shape.rows {
                     (sum[0], dot[0]) = simd::run(RowSums { g, x, mean: mean[0] });
                 } else {
-                    simd::run(ColumnSums { g, x, mean, sums, dots });
-                    (0..width).for_each(|j| (sum[j], dot[j]) = (sums[j].to_f64(), dots[j].to_f64()));
+                    let all = [&mut *sum, &mut *dot];
+                    simd::run(ColumnSums { g, x, mean, sums: &mut *sums, dots: &mut *dots, all });
                 }
                 put(i, &mut sum, &mut dot)?;
             }
@@ -326,25 +326,35 @@ impl<T: Float> Kernel for RowSums<'_, T> {
     }
 }
 
+/// Pixels whose products are added in the compute type, before their sums join those in f64.
+const SHORT: usize = 64;
+
 struct ColumnSums<'a, T> {
     g: &'a [T],
     x: &'a [T],
     mean: &'a [T],
     sums: &'a mut [T],
     dots: &'a mut [T],
+    all: [&'a mut [f64]; 2],
 }
 impl<T: Float> Kernel for ColumnSums<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
         let c = self.mean.len();
-        [&mut *self.sums, &mut *self.dots].into_iter().for_each(|lane| lane.fill(T::ZERO));
-        for (g, x) in self.g.chunks_exact(c).zip(self.x.chunks_exact(c)) {
-            let lanes = self.sums.iter_mut().zip(self.dots.iter_mut());
-            for (((s, d), &m), (&g, &x)) in lanes.zip(self.mean).zip(g.iter().zip(x)) {
-                *s = s.plus(g);
-                *d = d.plus(g.times(x.minus(m)));
+        let [sums, dots] = self.all;
+        [&mut *sums, &mut *dots].into_iter().for_each(|all| all.fill(0.0));
+        for (g, x) in self.g.chunks(SHORT * c).zip(self.x.chunks(SHORT * c)) {
+            [&mut *self.sums, &mut *self.dots].into_iter().for_each(|lane| lane.fill(T::ZERO));
+            for (g, x) in g.chunks_exact(c).zip(x.chunks_exact(c)) {
+                let lanes = self.sums.iter_mut().zip(self.dots.iter_mut());
+                for (((s, d), &m), (&g, &x)) in lanes.zip(self.mean).zip(g.iter().zip(x)) {
+                    *s = s.plus(g);
+                    *d = d.plus(g.times(x.minus(m)));
+                }
             }
+            sums.iter_mut().zip(self.sums.iter()).for_each(|(all, s)| *all += s.to_f64());
+            dots.iter_mut().zip(self.dots.iter()).for_each(|(all, d)| *all += d.to_f64());
         }
     }
 }

@@ -63,7 +63,7 @@ unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: V
         match out.dtype {
             DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
             DType::F64 => run::<f64, R>(rule, input, &reduced, out),
-            DType::C64 => run::<c64, R>(rule, input, &reduced, out),
+            DType::C32 | DType::C64 => run::<c64, R>(rule, input, &reduced, out),
             DType::C128 => run::<c128, R>(rule, input, &reduced, out),
             _ => run::<i64, R>(rule, input, &reduced, out),
         }
@@ -85,7 +85,7 @@ unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View)
     // SAFETY: the caller's promise.
     unsafe {
         match input.dtype {
-            DType::C64 | DType::C128 => Err(Error::runtime("max and min are not defined for complex numbers")),
+            d if d.is_complex() => Err(Error::runtime("max and min are not defined for complex numbers")),
             DType::U64 => Err(Error::not_implemented("not implemented for 'UInt64'; convert the tensor")),
             DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
             DType::F64 => run::<f64, R>(rule, input, &reduced, out),

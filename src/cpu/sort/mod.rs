@@ -96,7 +96,7 @@ fn by_type<P: PerLine>(input: View, dim: usize, n: usize, values: View, indices:
     // SAFETY: the results have `n` places for each line, and lie apart.
     unsafe {
         match input.dtype {
-            DType::C64 | DType::C128 => {
+            d if d.is_complex() => {
                 return Err(Error::not_implemented("sort: complex numbers have no order"));
             }
             DType::F16 | DType::BF16 | DType::F32 => lines::<f32, P>(input, dim, values, indices, what)?,

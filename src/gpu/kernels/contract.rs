@@ -4,21 +4,24 @@
 use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
 use super::map::{copy, map};
-use super::matmul::{BUSY, DEEP, DEEPEST, TEMPLATE, tile_for};
+use super::product::{TEMPLATE, run, tile_for};
 use super::reduce::reduce;
 use super::view::{Input, View, fits, halves, part, resized};
+use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::gpu::driver::too_large;
 use crate::kinds::Reduce;
 use crate::layout::{Dims, contiguous_strides};
 
-/// `out[batch.., rows.., cols..] = addend[batch.., rows..] + sum over inner of a[batch.., rows.., inner..] *
+/// `out[batch.., rows.., cols..] = addend[batch.., rows..] + alpha * sum over inner of a[batch.., rows.., inner..] *
 /// b[batch.., inner.., cols..]`, all of one dtype; half types are summed in float32.
 #[derive(Clone, Copy)]
 pub(super) struct Contraction<'a> {
     pub a: View<'a>,
     pub b: View<'a>,
     pub out: View<'a>,
+    /// One where there is an addend.
+    pub alpha: f64,
     pub addend: Option<View<'a>>,
     /// How many dimensions are batch, rows and inner ones.
     pub batch: usize,
@@ -86,16 +89,14 @@ impl<'a> Contraction<'a> {
         if !fits(&[&self.a, &self.b, &self.out]) {
             return self.by_halves();
         }
-        let tile = tile_for(m, n, batch, self.out.dtype);
-        let groups = tile.groups(m, n, batch);
-        let wanted = k.div_ceil(DEEPEST).max(if k >= DEEP { (BUSY / groups).min(k / (DEEP / 2)) } else { 1 });
+        let wanted = tile_for(m, n, batch, self.out.dtype).pieces([batch, m, n, k]);
         let straight = self.a.shape[rows..rows + self.inner - self.turned].iter();
         let outer = straight.enumerate().find(|(_, n)| **n > 1);
         match outer.filter(|_| wanted > 1) {
+            // Without a rest where that takes at most twice as many.
             Some((d, &size)) => {
-                // The smallest divisor that gives enough pieces.
-                let pieces = (wanted.min(size)..=size).find(|s| size % s == 0).unwrap_or(size);
-                self.by_pieces(d, pieces)
+                let exact = (wanted..=size.min(2 * wanted)).find(|s| size % s == 0);
+                self.by_pieces(d, exact.unwrap_or(wanted.min(size)))
             }
             None => self.launch(),
         }
@@ -123,25 +124,34 @@ impl<'a> Contraction<'a> {
         Ok(())
     }
 
-    /// Sums of pieces of the inner dimension `d`, as a batch more, and then the sum of those.
+    /// Sums of pieces of the inner dimension `d`, as a batch more, and of what is left of it; then the sum of those.
     fn by_pieces(&self, d: usize, pieces: usize) -> Result<()> {
-        let rows = self.batch + self.rows;
+        let (da, db) = (self.batch + self.rows + d, self.batch + d);
+        let (length, rest) = (self.a.shape[da] / pieces, self.a.shape[da] % pieces);
         let split = |v: &View, at: usize| -> (Dims, Dims) {
             let (mut shape, mut strides) = (Dims::from(v.shape), Dims::from(v.strides));
-            shape[at] /= pieces;
-            strides.insert(0, strides[at] * shape[at]);
+            shape[at] = length;
+            strides.insert(0, strides[at] * length);
             shape.insert(0, pieces);
             (shape, strides)
         };
-        let ((sa, ta), (sb, tb)) = (split(&self.a, rows + d), split(&self.b, self.batch + d));
+        let ((sa, ta), (sb, tb)) = (split(&self.a, da), split(&self.b, db));
         let dtype = dtype_of(compute_of(self.out.dtype)?);
-        let shape: Dims = [pieces].into_iter().chain(self.out.shape.iter().copied()).collect();
+        let count = pieces + usize::from(rest > 0);
+        let shape: Dims = [count].into_iter().chain(self.out.shape.iter().copied()).collect();
         let strides = contiguous_strides(&shape);
         let buffer = self.out.scratch(shape.iter().product::<usize>() * dtype.size())?;
         let sums = View { buffer: &buffer, dtype, shape: &shape, strides: &strides, offset: 0 };
-        let a = View { shape: &sa, strides: &ta, ..self.a };
-        let b = View { shape: &sb, strides: &tb, ..self.b };
-        Contraction { a, b, out: sums, addend: None, batch: self.batch + 1, ..*self }.run()?;
+        let (a, b) = (View { shape: &sa, strides: &ta, ..self.a }, View { shape: &sb, strides: &tb, ..self.b });
+        let out_shape = resized(&shape, 0, pieces);
+        let out = View { shape: &out_shape, ..sums };
+        Contraction { a, b, out, addend: None, batch: self.batch + 1, ..*self }.run()?;
+        if rest > 0 {
+            let (sa, sb) = (resized(self.a.shape, da, rest), resized(self.b.shape, db, rest));
+            let (a, b) = (part(&self.a, da, pieces * length, &sa), part(&self.b, db, pieces * length, &sb));
+            let out = View { shape: &shape[1..], strides: &strides[1..], offset: pieces * strides[0], ..sums };
+            Contraction { a, b, out, addend: None, ..*self }.run()?;
+        }
         self.finish(Some(&sums))
     }
 
@@ -186,6 +196,11 @@ impl<'a> Contraction<'a> {
     fn launch(&self) -> Result<()> {
         let (rows, [cols, of_b]) = (self.batch + self.rows, self.cols());
         let (a, b, out) = (&self.a, &self.b, &self.out);
+        let [batch, m, n, k] = self.sizes();
+        let tile = tile_for(m, n, batch, out.dtype);
+        if [self.rows, self.inner, out.shape.len() - cols, self.turned] == [1, 1, 1, 0] && self.addend.is_none() {
+            return run(tile, a, b, out, self.alpha, 0.0);
+        }
         // Indices are numbers of 32 bits, so that adding 2^32 - n goes n back.
         let mut back = Dims::from(&b.strides[self.batch..of_b]);
         let mut last = 0;
@@ -217,13 +232,15 @@ impl<'a> Contraction<'a> {
             .text("at_a", "rows_a[r] + inner_a[d]")
             .text("at_b", "{{b_last}} + cols_b[c] + inner_b[d]")
             .text("at_out", "walk_out_row(r) + walk_out_col(c)");
+        if self.alpha != 1.0 {
+            kernel = kernel.scalar("alpha", Scalar::Float(self.alpha)).text("scale", "v = {{alpha}} * v;");
+        }
         if let Some(c) = self.addend {
             kernel = kernel
                 .read("c", c)
                 .walk("c", c.shape, c.strides)
                 .text("scale", "v += read_c({{c}} + walk_c(batch * {{m}} + r));");
         }
-        let [batch, m, n, k] = self.sizes();
-        tile_for(m, n, batch, out.dtype).launch(kernel, [batch, m, n, k], a_first, b_first)
+        tile.launch(kernel, [batch, m, n, k], a_first, b_first)
     }
 }

@@ -3,9 +3,11 @@
 //! No file here names wgpu: kernels are built with and without the `gpu` feature, and naga validates every variant
 //! without a device. A family is one file and its templates in `shaders/`; it stands once in each list below.
 
+mod attention;
 mod contract;
 mod conv;
 mod element;
+mod factor;
 mod grid_sample;
 mod index;
 mod kernel;
@@ -15,9 +17,12 @@ mod norm;
 mod norm_channels;
 mod params;
 mod pooling;
+mod product;
 mod program;
 mod random;
+mod recurrent;
 mod reduce;
+mod reflect;
 mod resample;
 mod scan;
 mod search;
@@ -32,7 +37,9 @@ mod upload;
 mod validate;
 mod view;
 
+pub use self::attention::*;
 pub use self::conv::*;
+pub use self::factor::*;
 pub use self::grid_sample::*;
 pub use self::index::*;
 pub use self::map::*;
@@ -42,7 +49,9 @@ pub use self::norm_channels::*;
 pub use self::pooling::*;
 pub use self::program::*;
 pub use self::random::*;
+pub use self::recurrent::*;
 pub use self::reduce::*;
+pub use self::reflect::*;
 pub use self::resample::*;
 pub use self::scan::*;
 pub use self::search::*;

@@ -2,22 +2,26 @@
 //!
 //! Short or many lines are one invocation's work each. A long line is a workgroup's: each invocation folds a piece,
 //! the pieces' results are scanned, and each invocation walks its piece again from what lies before it. Few and very long
-//! lines are cut into blocks, each scanned by itself, and then combined with the scan of the blocks' results.
+//! lines are cut into blocks: each is folded, the results are scanned, and each block is scanned from what lies before it.
 
 use super::element::compute_of;
 use super::kernel::Kernel;
-use super::map::map;
+use super::map::copy;
 use super::params::TURNS;
+use super::reduce::reduce;
 use super::stage::stage_aliased;
 use super::view::{Input, View, part, resized};
+use crate::dtype::Scalar;
 use crate::error::Result;
-use crate::kinds::Scan;
+use crate::kinds::{Reduce, Scan};
 use crate::layout::{Dims, contiguous_strides};
 
 const TEMPLATE: &str = include_str!("../../../shaders/scan.wgsl");
 const THREAD: &str = include_str!("../../../shaders/scan_thread.wgsl");
 const WHOLE: &str = include_str!("../../../shaders/scan_group.wgsl");
 const RECURRENCE: &str = include_str!("../../../shaders/recurrence.wgsl");
+const BEGUN: &str = "let before = read_before({{before}} + walk_before(line));
+    return select(combine(before, total), before, is_first);";
 const SHORT: usize = 256;
 const MANY: usize = 4096;
 /// The shortest block of a line, and how many blocks a line has at most.
@@ -33,13 +37,27 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
     if length == 0 || lines == 0 {
         return Ok(());
     }
-    if let (Some(combine), None) = (combined(kind), indices)
+    if let (Some(fold), None) = (folded(kind), indices)
         && lines < MANY
         && length >= 2 * BLOCK
         && out.dtype.size() >= 4
     {
-        return by_blocks(kind, combine, input, dim, out);
+        return by_blocks(kind, fold, input, dim, out);
     }
+    lines_of(kind, input, dim, out, indices, None)
+}
+
+/// A scan of every line; `before` has the result that precedes each.
+fn lines_of(
+    kind: Scan,
+    input: &View,
+    dim: usize,
+    out: &View,
+    indices: Option<&View>,
+    before: Option<&View>,
+) -> Result<()> {
+    let (length, shape) = (input.dim(dim).0, input.without(dim).0);
+    let lines = shape.iter().product::<usize>();
     let (init, combine) = match kind {
         Scan::Sum => ("T(0)", "a + b"),
         Scan::Prod => ("T(1)", "a * b"),
@@ -53,7 +71,6 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
         Scan::Min => "later_min(a, b)",
         _ => "false",
     };
-    let shape = input.without(dim).0;
     stage_aliased(&mut [*input], &[*out], &mut |views| {
         let mut kernel = Kernel::new("cumulative", TEMPLATE, compute_of(out.dtype)?)
             .read("x", views[0])
@@ -74,25 +91,31 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
                 .number("indices_step", v.dim(dim).1)?
                 .text("store", "write_indices({{indices}} + walk_indices(line) + i * {{indices_step}}, i32(at));");
         }
-        if length <= SHORT || lines >= MANY {
-            kernel.part("thread", "body", THREAD).launch(lines)
-        } else {
-            kernel.turns(length.div_ceil(256) * 2)?.part("group", "body", WHOLE).launch_groups(lines)
+        kernel = match before {
+            Some(v) => kernel.read("before", *v).walk("before", v.shape, v.strides).text("begun", BEGUN),
+            None => kernel.text("begun", "return total;"),
+        };
+        if before.is_none() && (length <= SHORT || lines >= MANY) {
+            return kernel.part("thread", "body", THREAD).launch(lines);
         }
+        let turns = length.div_ceil(256) * 2;
+        let fresh = if before.is_some() { "false" } else { "i == 0u" };
+        kernel.turns(turns)?.text("fresh", fresh).part("group", "body", WHOLE).launch_groups(lines)
     })
 }
 
-/// The result of a block `x` from the result `y` of all before it, where blocks may be scanned apart.
-fn combined(kind: Scan) -> Option<&'static str> {
+/// The result of a whole block, where blocks may be folded apart, and what precedes the first.
+fn folded(kind: Scan) -> Option<(Reduce, Scalar)> {
     match kind {
-        Scan::Sum => Some("y + x"),
-        Scan::Prod => Some("y * x"),
-        Scan::LogSumExp => Some("log_add_exp_(y, x)"),
+        Scan::Sum => Some((Reduce::Sum, Scalar::Int(0))),
+        Scan::Prod => Some((Reduce::Prod, Scalar::Int(1))),
+        Scan::LogSumExp => Some((Reduce::LogSumExp, Scalar::Float(f64::NEG_INFINITY))),
         Scan::Max | Scan::Min => None,
     }
 }
 
-fn by_blocks(kind: Scan, combine: &'static str, input: &View, dim: usize, out: &View) -> Result<()> {
+/// Folds blocks of the lines, scans their results, and scans each block from what precedes it.
+fn by_blocks(kind: Scan, (fold, nothing): (Reduce, Scalar), input: &View, dim: usize, out: &View) -> Result<()> {
     let length = out.dim(dim).0;
     let block = BLOCK.max(length.div_ceil(BLOCKS));
     let (blocks, rest) = (length / block, length % block);
@@ -105,33 +128,29 @@ fn by_blocks(kind: Scan, combine: &'static str, input: &View, dim: usize, out: &
         (shape, strides)
     };
     let ((shape, from), (_, to)) = (split(input), split(out));
-    let whole = View { shape: &shape, strides: &to, ..*out };
-    cumulative(kind, &View { shape: &shape, strides: &from, ..*input }, dim + 1, &whole, None)?;
-    let tail = resized(out.shape, dim, rest);
-    if rest > 0 {
-        let done = blocks * block;
-        cumulative(kind, &part(input, dim, done, &tail), dim, &part(out, dim, done, &tail), None)?;
-    }
-    let (ends_shape, last_strides) = whole.without(dim + 1);
-    let last =
-        View { shape: &ends_shape, strides: &last_strides, offset: out.offset + (block - 1) * out.dim(dim).1, ..*out };
+    let (whole, given) =
+        (View { shape: &shape, strides: &to, ..*out }, View { shape: &shape, strides: &from, ..*input });
+    // What precedes each block, and then the whole tail.
+    let ends_shape = resized(out.shape, dim, blocks + 1);
     let ends_strides = contiguous_strides(&ends_shape);
     let buffer = out.scratch(ends_shape.iter().product::<usize>() * out.dtype.size())?;
     let ends = View { buffer: &buffer, shape: &ends_shape, strides: &ends_strides, offset: 0, ..*out };
-    cumulative(kind, &last, dim, &ends, None)?;
-    let mut before = ends_strides.clone();
-    before.insert(dim + 1, 0);
-    let later = resized(&shape, dim, blocks - 1);
-    let of_later = part(&whole, dim, 1, &later);
-    let inputs = [Input::View(of_later), Input::View(View { shape: &later, strides: &before, ..ends })];
-    map(&later, &inputs, &of_later, out.dtype, combine)?;
+    let one = resized(out.shape, dim, 1);
+    copy(&Input::Scalar(nothing), &part(&ends, dim, 0, &one))?;
+    let mut folds = resized(out.shape, dim, blocks);
+    folds.insert(dim + 1, 1);
+    let mut strides = ends_strides.clone();
+    strides.insert(dim + 1, 0);
+    reduce(fold, &given, &[dim + 1], &View { shape: &folds, strides: &strides, offset: strides[dim], ..ends })?;
+    cumulative(kind, &ends, dim, &ends, None)?;
+    let first = resized(out.shape, dim, blocks);
+    lines_of(kind, &given, dim + 1, &whole, None, Some(&part(&ends, dim, 0, &first)))?;
     if rest > 0 {
-        let of_tail = part(out, dim, blocks * block, &tail);
-        let mut strides = ends_strides.clone();
-        let offset = (blocks - 1) * strides[dim];
-        strides[dim] = 0;
-        let inputs = [Input::View(of_tail), Input::View(View { shape: &tail, strides: &strides, offset, ..ends })];
-        map(&tail, &inputs, &of_tail, out.dtype, combine)?;
+        let (tail, done) = (resized(out.shape, dim, rest), blocks * block);
+        let last = part(&ends, dim, blocks, &one);
+        let (shape, strides) = last.without(dim);
+        let last = View { shape: &shape, strides: &strides, ..last };
+        lines_of(kind, &part(input, dim, done, &tail), dim, &part(out, dim, done, &tail), None, Some(&last))?;
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ pub static ADD: Op = Op {
     forms: FMIO,
     promote: Promote::By(without_alpha),
     body: elementwise_by(|c| by_alpha(c, &PLUS, &PLUS_SCALED), &[&PLUS, &PLUS_SCALED]),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.g_times(2))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()).for_any(A1 | A2), d(1, 0, |c| c.g_times(2)).for_any(A0 | A2)]),
     samples: &[
         "f32[2,3], f32[2,3]",
         "f32[2,3], f32[3]",
@@ -124,7 +124,7 @@ pub static SUB: Op = Op {
     forms: FMIO,
     promote: Promote::By(no_bool),
     body: elementwise_by(|c| by_alpha(c, &MINUS, &MINUS_SCALED), &[&MINUS, &MINUS_SCALED]),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| -c.g_times(2))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()).for_any(A1 | A2), d(1, 0, |c| -c.g_times(2)).for_any(A0 | A2)]),
     samples: &[
         "f32[2,3], f32[2,3]",
         "f32[2,3], f32[3]",
@@ -153,7 +153,7 @@ const REVERSED: Op = Op {
     forms: F,
     promote: Promote::By(no_bool),
     body: elementwise_by(|c| by_alpha(c, &REVERSE_MINUS, &REVERSE_MINUS), REVERSE_RULES),
-    vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2)), d(1, 0, |c| c.g())]),
+    vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2)).for_any(A1 | A2), d(1, 0, |c| c.g()).for_any(A0 | A2)]),
     errors: &[("b8[2], b8[2]", "RuntimeError", "two bool tensors")],
     reference: "x1 - alpha * x0",
     ..OP
@@ -165,7 +165,7 @@ pub static RSUB_TENSOR: Op = Op {
 };
 pub static RSUB: Op = Op {
     sig: sig("rsub(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"),
-    vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2)).for_any(A1 | A2)]),
     node: "RsubBackward1",
     samples: &["f32[2,3], 1", "i64[4], 2.5"],
     errors: &[
@@ -191,7 +191,7 @@ pub static MUL: Op = Op {
     forms: FMIO,
     body: elementwise(&TIMES),
     jvp: Jvp::Multilinear(&[]),
-    vjp: Vjp::Each(&[d(0, A1, |c| c.g_times(1)), d(1, A0, |c| c.g_times(0))]),
+    vjp: Vjp::Each(&[d(0, A1, |c| c.g_times(1)).for_any(A1), d(1, A0, |c| c.g_times(0)).for_any(A0)]),
     samples: &[
         "f32[2,3], f32[2,3]",
         "f32[2,3], f32[3]",

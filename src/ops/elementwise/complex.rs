@@ -14,7 +14,7 @@ pub static OPS: &[&Op] = &[&COMPLEX, &POLAR, &ANGLE];
 fn parts(c: &Call, common: DType) -> Result<(DType, DType)> {
     let (a, b) = (c.tensor(0)?.dtype(), c.tensor(1)?.dtype());
     let (na, nb) = (a.scalar_type_name(), b.scalar_type_name());
-    let fits = |d: DType| matches!(d, DType::F32 | DType::F64);
+    let fits = |d: DType| matches!(d, DType::F16 | DType::F32 | DType::F64);
     if !fits(a) || !fits(b) {
         return Err(Error::not_implemented(format!(
             "Expected both inputs to be Half, Float or Double tensors but got {na} and {nb}"

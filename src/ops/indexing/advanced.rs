@@ -297,6 +297,9 @@ pub static INDEX_PUT: Op = Op {
         infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
         cpu: put,
         gpu: Some(put),
+        then: None,
+        any_order: false,
+        copies: false,
         updates_self: true,
         onto_self: false,
         // Indices may come from the CPU.

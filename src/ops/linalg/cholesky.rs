@@ -4,6 +4,7 @@
 //! triangle.
 
 use super::checks::*;
+use super::on_gpu;
 use super::solve::{compatible, triangular};
 use crate::cpu::linalg::{At, Batch, Field, factor};
 use crate::dtype::DType;
@@ -54,7 +55,10 @@ pub static CHOLESKY_EX: Op = Op {
             }
             if c.flag(2) { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
         },
-        None,
+        Some(|c, out| {
+            on_gpu::cholesky(c.tensor(0)?, c.flag(1), out)?;
+            if c.flag(2) { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
+        }),
     ),
     vjp: Vjp::Each(&[d(0, OUT0, |c| {
         let turn = |t: Term| if c.flag(1) { t.mh() } else { t };
@@ -101,7 +105,7 @@ pub static CHOLESKY: Op = Op {
         ("f32[2,2,2](zeros)", "LinAlgError", "linalg.cholesky: (Batch element 0): The factorization"),
         ("f32[2,3]", "RuntimeError", "linalg.cholesky: A must be batches of square matrices"),
     ],
-    ..MATRIX
+    ..SOLVER
 };
 
 /// X of `A X = B` for the Cholesky factor of A.
@@ -144,12 +148,15 @@ pub static CHOLESKY_SOLVE: Op = Op {
     ],
     out_dtype: Some(OutDType::Castable),
     batch: Batching::Leading,
-    ..MATRIX
+    ..SOLVER
 };
 
 /// A factor with a zero on its diagonal has no inverse.
 fn has_inverse(l: &Tensor) -> Result<()> {
     let zeros = Term::from(l).diagonals().equals(0).to_dtype(DType::I64).ok()?;
+    if all_zero(&zeros)? {
+        return Ok(());
+    }
     let (zeros, n) = (int_list(&zeros)?, l.size(l.ndim() - 1));
     let Some(at) = zeros.iter().position(|&z| z != 0) else { return Ok(()) };
     let which = if l.ndim() > 2 { format!("(Batch element {}): ", at / n) } else { String::new() };
@@ -181,5 +188,5 @@ pub static CHOLESKY_INVERSE: Op = Op {
     ],
     out_dtype: Some(OutDType::Castable),
     batch: Batching::Leading,
-    ..MATRIX
+    ..SOLVER
 };

@@ -1,6 +1,7 @@
 //! Determinants, their signs and logarithms.
 
 use super::checks::*;
+use super::on_gpu;
 use super::solve::INV_EX;
 use super::svd::SVD_STEP;
 use crate::cpu::linalg::triangular::solve_factored;
@@ -170,7 +171,7 @@ pub static SLOGDET_STEP: Op = Op {
             Ok(smallvec![part(a, &[], d), part(a, &[], d.to_real())])
         },
         |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim(), &Slogdet),
-        None,
+        Some(on_gpu::sign_and_log),
     ),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let inverse = first(&INV_EX, (c.arg(0),)).mh();
@@ -190,7 +191,7 @@ const SIGN_AND_LOG: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.slogdet: A must be batches of square matrices")],
-    ..MATRIX
+    ..SOLVER
 };
 pub static LINALG_SLOGDET: Op =
     Op { sig: sig("linalg.slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"), ..SIGN_AND_LOG };
@@ -213,5 +214,5 @@ pub static LOGDET: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[3,3](spd)", "f32[2,3,3](spd)", "c64[2,2]", "f32[0,0]"],
     errors: &[("f32[2,3]", "RuntimeError", "logdet: A must be batches of square matrices")],
-    ..MATRIX
+    ..SOLVER
 };

@@ -1,12 +1,16 @@
 //! LU with its permutation, and systems solved with it.
 
 use super::checks::*;
+use super::on_gpu;
 use super::solve::{compatible, triangular};
 use crate::cpu::linalg::{At, Batch, Field, Mat, factor};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
+use crate::gpu;
 use crate::layout::Dims;
 use crate::op::*;
+use crate::ops::reduce::extrema::{MAX, MIN};
+use crate::ops::support::host_read::{int_list, item};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -55,7 +59,11 @@ pub static LU_FACTOR_EX: Op = Op {
             run(&[a, &out[0], &out[1], &out[2]], a.ndim() - 2, &Lu)?;
             if c.flag(2) { has_pivots(&out[2], "torch.linalg.lu_factor_ex") } else { Ok(()) }
         },
-        None,
+        Some(|c, out| {
+            out[0].copy_raw(c.tensor(0)?)?;
+            gpu::lu(&out[0].gpu_view()?, &out[1].gpu_view()?, &out[2].gpu_view()?)?;
+            if c.flag(2) { has_pivots(&out[2], "torch.linalg.lu_factor_ex") } else { Ok(()) }
+        }),
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1, lu_backward)]),
     samples: &["f32[3,3]", "f32[2,2,3]", "f32[3,2]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,3]", "f32[40,36]"],
@@ -113,7 +121,7 @@ pub static LU_FACTOR: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,2]"],
     errors: &[("f32[2,2](zeros)", "RuntimeError", "torch.linalg.lu_factor: U[1,1] is zero and using it on lu_solve")],
-    ..MATRIX
+    ..SOLVER
 };
 
 /// The op behind `torch.lu`.
@@ -126,6 +134,7 @@ pub static LU_WITH_INFO: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
+    on_host: false,
     ..STEP
 };
 
@@ -138,11 +147,7 @@ impl Batch for Permutation {
         for (i, &p) in pivots.iter().enumerate() {
             match usize::try_from(i64::from(p) - 1) {
                 Ok(p) if p < order && i < order => rows.swap(i, p),
-                _ => {
-                    return Err(Error::runtime(format!(
-                        "pivots passed to lu_unpack must be between 1 and {order}, got {p}"
-                    )));
-                }
+                _ => return Err(no_row(order, p.into())),
             }
         }
         // Bounded by what `over` has probed for.
@@ -151,6 +156,23 @@ impl Batch for Permutation {
         at.store(0, &Mat::<T>::from_fn(order, order, |i, j| if place[i] == j { T::one() } else { T::default() }));
         Ok(())
     }
+}
+
+fn no_row(order: usize, pivot: i64) -> Error {
+    Error::runtime(format!("pivots passed to lu_unpack must be between 1 and {order}, got {pivot}"))
+}
+
+/// An error unless every pivot names one of the rows; two numbers decide, so that no list is read back where they do.
+fn rows_exist(pivots: &Tensor, order: usize) -> Result<()> {
+    let steps = pivots.size(pivots.ndim() - 1);
+    let is_row = |p: i64| p >= 1 && p <= order as i64;
+    let number = |op: &'static Op| Ok::<i64, Error>(item(&op.call((pivots,)).ok()?)?.to_i64());
+    if pivots.numel() == 0 || steps <= order && is_row(number(&MIN)?) && is_row(number(&MAX)?) {
+        return Ok(());
+    }
+    let given = int_list(pivots)?;
+    let first = given.iter().enumerate().find(|&(i, &p)| i % steps >= order || !is_row(p));
+    first.map_or(Ok(()), |(_, &p)| Err(no_row(order, p)))
 }
 
 pub static PERMUTATION: Op = Op {
@@ -166,7 +188,10 @@ pub static PERMUTATION: Op = Op {
             Ok(Spec::one(&shape, DType::F32, p.device()))
         },
         |c, out| run(&[&out[0], c.tensor(0)?], out[0].ndim() - 2, &Permutation),
-        None,
+        Some(|c, out| {
+            rows_exist(c.tensor(0)?, sizes(&out[0]).0)?;
+            on_gpu::permutation(c.tensor(0)?, &out[0])
+        }),
     ),
     vjp: Vjp::None("pivots are integers"),
     samples: &["i32[3](= 2, 3, 3), 3"],
@@ -229,7 +254,7 @@ pub static LU_UNPACK: Op = Op {
         ("f32[2,2], i32[]", "ValueError", "Expected LU_pivots to have shape [2] but got [] instead."),
     ],
     batch: Batching::Leading,
-    ..MATRIX
+    ..SOLVER
 };
 
 fn all_factors(c: &Call) -> Result<Outputs> {
@@ -246,7 +271,7 @@ pub static LU: Op = Op {
     samples: &["f32[3,3]", "f32[2,2,3]", "f32[3,2]", "c64[2,2]", "f32[2,2](zeros)", "f32[0,2]"],
     errors: &[("f32[3]", "RuntimeError", "2")],
     batch: Batching::Leading,
-    ..MATRIX
+    ..SOLVER
 };
 
 fn check_factored(c: &Call) -> Result<()> {
@@ -306,7 +331,7 @@ pub static LU_SOLVE: Op = Op {
         ("f32[2,3], i32[2], f32[2,1]", "RuntimeError", "square"),
     ],
     batch: Batching::Leading,
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static TORCH_LU_SOLVE: Op = Op {
@@ -325,5 +350,5 @@ pub static TORCH_LU_SOLVE: Op = Op {
     }),
     samples: &["f32[3,2], f32[3,3](spd), i32[3](= 2, 3, 3)"],
     errors: &[("f32[2,1], f32[2,3], i32[2]", "RuntimeError", "square")],
-    ..MATRIX
+    ..SOLVER
 };

@@ -2,6 +2,7 @@
 //! files.
 
 use super::vector_products::{DOT, MV};
+use crate::cpu::epilogue::Epilogue;
 use crate::cpu::gemm;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -13,6 +14,11 @@ use crate::ops::view::reshape::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&MM, &INT_MM, &BMM, &MATMUL, &DROP_DIM];
+
+/// `product_of` on the CPU into a new result, with an epilogue.
+pub(super) fn product_then(a: &Tensor, b: &Tensor, out: &Tensor, factors: [f64; 2], then: &Epilogue) -> Result<()> {
+    gemm::matmul_then(a.cpu_view()?, b.cpu_view()?, out.cpu_view()?, factors[0], factors[1], then)
+}
 
 /// out = alpha * a @ b + beta * out on batched matrices.
 pub(super) fn product_of(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Result<()> {
@@ -40,8 +46,11 @@ pub(crate) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-fn product(c: &Call, out: &[Tensor]) -> Result<()> {
+fn run(c: &Call, out: &[Tensor]) -> Result<()> {
     product_of(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
+}
+fn run_then(c: &Call, out: &[Tensor], then: &Epilogue) -> Result<()> {
+    product_then(c.tensor(0)?, c.tensor(1)?, &out[0], [1.0, 0.0], then)
 }
 
 /// Used by quantised layers.
@@ -72,7 +81,7 @@ pub static MM: Op = Op {
     sig: sig("mm(Tensor self, Tensor mat2) -> Tensor"),
     doc: "The matrix product of [n, k] and [k, m]: [n, m].",
     forms: FMO,
-    body: kernel(
+    body: product(
         |c| {
             let (a, b) = (c.tensor(0)?, c.tensor(1)?);
             if a.ndim() != 2 || b.ndim() != 2 {
@@ -94,8 +103,9 @@ pub static MM: Op = Op {
             same_dtype(a, b)?;
             Ok(Spec::one(&[a.size(0), b.size(1)], a.dtype(), a.device()))
         },
-        product,
-        Some(product),
+        run,
+        Some(run),
+        run_then,
     ),
     jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[
@@ -117,7 +127,7 @@ pub static BMM: Op = Op {
     sig: sig("bmm(Tensor self, Tensor mat2) -> Tensor"),
     doc: "The matrix products of a batch: [b, n, k] and [b, k, m] give [b, n, m].",
     forms: FMO,
-    body: kernel(
+    body: product(
         |c| {
             let (a, b) = (c.tensor(0)?, c.tensor(1)?);
             if a.ndim() != 3 || b.ndim() != 3 {
@@ -139,8 +149,9 @@ pub static BMM: Op = Op {
             same_dtype(a, b)?;
             Ok(Spec::one(&[a.size(0), a.size(1), b.size(2)], a.dtype(), a.device()))
         },
-        product,
-        Some(product),
+        run,
+        Some(run),
+        run_then,
     ),
     jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[

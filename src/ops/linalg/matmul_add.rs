@@ -3,7 +3,8 @@
 //! The matrix product accumulates into a copy of self, so the sum needs no separate pass. If `beta` is zero, self is
 //! not read: its NaNs are ignored.
 
-use super::matmul::{BMM, MM, product_of, same_dtype};
+use super::matmul::{BMM, MM, product_of, product_then, same_dtype};
+use crate::cpu::epilogue::Epilogue;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
@@ -33,7 +34,7 @@ fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
 }
 
 /// `beta * self + alpha * a @ b`, with the operands viewed as matrices or batches of them.
-fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Result<()> {
+fn added(c: &Call, [out, a, b, seen]: [&Tensor; 4], then: Option<&Epilogue>) -> Result<()> {
     let (beta, alpha) = (c.scalar(3)?, c.scalar(4)?);
     if !out.dtype().is_complex() {
         for complex in [beta, alpha].iter().filter(|s| matches!(s, Scalar::Complex(..))) {
@@ -50,7 +51,10 @@ fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Resul
     if a.size(a.ndim() - 1) == 0 && beta == 0.0 {
         return out.fill_raw(crate::dtype::Scalar::Int(0));
     }
-    product_of(a, b, seen, alpha, beta)
+    match then {
+        Some(then) => product_then(a, b, seen, [alpha, beta], then),
+        None => product_of(a, b, seen, alpha, beta),
+    }
 }
 
 /// The factors of the matrix product are real, so complex ones are applied afterwards.
@@ -66,11 +70,14 @@ fn scaled_apart(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -
 }
 
 fn added_matrices(c: &Call, out: &[Tensor]) -> Result<()> {
-    added(c, &out[0], c.tensor(1)?, c.tensor(2)?, &out[0])
+    added(c, [&out[0], c.tensor(1)?, c.tensor(2)?, &out[0]], None)
+}
+fn added_matrices_then(c: &Call, out: &[Tensor], then: &Epilogue) -> Result<()> {
+    added(c, [&out[0], c.tensor(1)?, c.tensor(2)?, &out[0]], Some(then))
 }
 fn added_vector(c: &Call, out: &[Tensor]) -> Result<()> {
     let column = |t: &Tensor| t.with_layout(t.layout().unsqueeze(1));
-    added(c, &out[0], c.tensor(1)?, &column(c.tensor(2)?), &column(&out[0]))
+    added(c, [&out[0], c.tensor(1)?, &column(c.tensor(2)?), &column(&out[0])], None)
 }
 
 pub(crate) fn check_mm(a: &Tensor, b: &Tensor) -> Result<()> {
@@ -146,7 +153,7 @@ pub static ADDMM: Op = Op {
     ],
     doc: "`beta * self + alpha * mat1 @ mat2` for matrices [n, k] and [k, m]; `self` broadcasts to [n, m].",
     forms: FMIO,
-    body: kernel(
+    body: product(
         |c| {
             let (a, b) = (c.tensor(1)?, c.tensor(2)?);
             check_mm(a, b)?;
@@ -154,6 +161,7 @@ pub static ADDMM: Op = Op {
         },
         added_matrices,
         Some(added_matrices),
+        added_matrices_then,
     ),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),
@@ -250,7 +258,7 @@ pub static BADDBMM: Op = Op {
     ],
     doc: "`beta * self + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `self` broadcasts to [b, n, m].",
     forms: FMIO,
-    body: kernel(
+    body: product(
         |c| {
             let (a, b) = (c.tensor(1)?, c.tensor(2)?);
             check_batches(a, b)?;
@@ -258,6 +266,7 @@ pub static BADDBMM: Op = Op {
         },
         added_matrices,
         Some(added_matrices),
+        added_matrices_then,
     ),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),

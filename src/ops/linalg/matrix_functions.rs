@@ -48,7 +48,7 @@ pub static MATRIX_POWER: Op = Op {
         ("f32[2,3], 2", "RuntimeError", "linalg.matrix_power: A must be batches of square matrices"),
         ("f32[2,2](zeros), -1", "LinAlgError", "linalg.inv: The diagonal element 1 is zero"),
     ],
-    ..MATRIX
+    ..SOLVER
 };
 
 struct Exponential;
@@ -245,7 +245,7 @@ pub static TENSORINV: Op = Op {
         ("f32[2,2], 0", "RuntimeError", "Expected a strictly positive integer for 'ind', but got 0"),
     ],
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static TENSORSOLVE: Op = Op {
@@ -270,5 +270,5 @@ pub static TENSORSOLVE: Op = Op {
     samples: &["f32[2,3,6], f32[2,3]", "f32[2,6,3], f32[2,3], (1,)"],
     errors: &[("f32[2,3,4], f32[2,3]", "RuntimeError", "but got 4 != 6")],
     out_dtype: Some(OutDType::Castable),
-    ..MATRIX
+    ..SOLVER
 };

@@ -12,6 +12,7 @@ pub mod lu;
 pub mod matmul;
 pub mod matmul_add;
 pub mod matrix_functions;
+mod on_gpu;
 pub mod qr;
 pub mod solve;
 pub mod sqrtm_polar;

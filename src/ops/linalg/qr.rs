@@ -1,9 +1,11 @@
 //! QR and products of Householder reflections.
 
 use super::checks::*;
+use super::on_gpu;
 use super::solve::triangular;
 use crate::cpu::linalg::{At, Batch, Field, reflect};
 use crate::error::{Error, Result, Show};
+use crate::gpu;
 use crate::op::*;
 use crate::ops::create::range::EYE_M;
 use crate::tensor::Tensor;
@@ -74,7 +76,7 @@ pub static QR_STEP: Op = Op {
             let q = if with_q { &out[0] } else { a };
             run(&[a, q, &out[1]], a.ndim() - 2, &Qr { with_q })
         },
-        None,
+        Some(|c, out| on_gpu::qr(c.tensor(0)?, c.choice::<Mode>(1).with_q.then_some(&out[0]), &out[1])),
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(qr_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,2], 'reduced'", "c64[2,2], 'complete'", "f32[3,2](nograd), 'r'"],
@@ -137,7 +139,7 @@ pub static QR: Op = Op {
         ("f32[2,2], 'x'", "RuntimeError", "qr received unrecognized mode 'x'"),
         ("f32[2]", "RuntimeError", "linalg.qr: The input tensor A must have at least 2 dimensions."),
     ],
-    ..MATRIX
+    ..SOLVER
 };
 
 struct Raw;
@@ -164,7 +166,10 @@ pub static GEQRF: Op = Op {
             Ok(smallvec![columns_like(a), part(a, &[m.min(n)], a.dtype())])
         },
         |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim() - 2, &Raw),
-        None,
+        Some(|c, out| {
+            out[0].copy_raw(c.tensor(0)?)?;
+            gpu::qr(&out[0].gpu_view()?, &out[1].gpu_view()?)
+        }),
     ),
     vjp: Vjp::None("not implemented, as in PyTorch; linalg.qr has a gradient"),
     samples: &["f32[3,2]", "f32[2,2,3]", "c64[2,2]"],
@@ -228,7 +233,7 @@ pub static HOUSEHOLDER_PRODUCT: Op = Op {
             Ok(smallvec![columns_like(c.tensor(0)?)])
         },
         |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0]], out[0].ndim() - 2, &Reflections),
-        None,
+        Some(|c, out| on_gpu::reflections(c.tensor(0)?, c.tensor(1)?, &out[0])),
     ),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(reflected) }),
     samples: &["f32[3,2], f32[2]", "f32[2,3,3], f32[2,2]", "c64[3,2], c64[2]", "f32[0,0], f32[0]"],
@@ -315,5 +320,5 @@ pub static ORMQR: Op = Op {
         ("f32[2,5,3], f32[3], f32[5,4]", "RuntimeError", "Expected tau to have one dimension less than input"),
         ("f32[5,3], f64[3], f32[5,4]", "RuntimeError", "Expected input and tau to have the same dtype"),
     ],
-    ..MATRIX
+    ..SOLVER
 };

@@ -1,6 +1,7 @@
 //! Inverses and linear systems: inv, solve, triangular systems.
 
 use super::checks::*;
+use super::on_gpu;
 use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
 use crate::cpu::linalg::{At, Batch, Field, Mat};
 use crate::error::{Error, Result, Show};
@@ -47,7 +48,10 @@ pub static INV_EX: Op = Op {
             run(&[a, &out[0], &out[1]], a.ndim() - 2, &Inverse)?;
             if c.flag(1) { not_invertible(&out[1], "linalg.inv_ex") } else { Ok(()) }
         },
-        None,
+        Some(|c, out| {
+            on_gpu::inverse(c.tensor(0)?, out)?;
+            if c.flag(1) { not_invertible(&out[1], "linalg.inv_ex") } else { Ok(()) }
+        }),
     ),
     vjp: Vjp::Each(&[d(0, OUT0, |c| -c.out(0).mh().at(c.g()).at(c.out(0).mh()))]),
     samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
@@ -83,7 +87,7 @@ const INVERTED: Op = Op {
         ("f16[2,2]", "NotImplementedError", "linalg.inv: Low precision dtypes not supported. Got Half"),
     ],
     reference: "np.linalg.inv(x0)",
-    ..MATRIX
+    ..SOLVER
 };
 pub static INV: Op = Op { sig: sig("linalg.inv(Tensor A) -> Tensor"), ..INVERTED };
 pub static INVERSE: Op = Op { sig: sig("inverse(Tensor self) -> Tensor"), forms: FMO, ..INVERTED };
@@ -130,7 +134,7 @@ pub static SOLVE_STEP: Op = Op {
             Ok(smallvec![columns_like(c.tensor(1)?), infos(c.tensor(0)?)])
         },
         |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0], &out[1]], out[1].ndim(), &Solve),
-        None,
+        Some(on_gpu::solve),
     ),
     vjp: Vjp::None("`linalg.solve_ex` has the gradient"),
     samples: &["f32[3,3](nograd), f32[3,2](nograd)", "c64[2,2,2](nograd), c64[2,2,1](nograd)"],
@@ -219,7 +223,7 @@ pub static SOLVE_EX: Op = Op {
         "torch.linalg.solve_ex: The solver failed",
     )],
     batch: Batching::Rule(batch_linalg::solve),
-    ..MATRIX
+    ..SOLVER
 };
 
 pub static SOLVE: Op = Op {
@@ -248,7 +252,7 @@ pub static SOLVE: Op = Op {
         ("f32[2,2], f32[3,1]", "RuntimeError", "Incompatible shapes of A and B for the equation AX = B (2x2 and 3x1)"),
         ("f32[2,2], f64[2]", "RuntimeError", "Expected A and B to have the same dtype"),
     ],
-    ..MATRIX
+    ..SOLVER
 };
 
 struct Triangular(Triangle);
@@ -278,7 +282,13 @@ pub static TRIANGULAR_STEP: Op = Op {
                 false => run(&[&turned(a), &turned(b), &turned(&out[0])], a.ndim() - 2, &work),
             }
         },
-        None,
+        Some(|c, out| {
+            let (a, b, upper, left) = (c.tensor(0)?, c.tensor(1)?, c.flag(2), c.flag(3));
+            match left {
+                true => on_gpu::triangular(a, b, upper, c.flag(4), &out[0]),
+                false => on_gpu::triangular(&turned(a), &turned(b), !upper, c.flag(4), &turned(&out[0])),
+            }
+        }),
     ),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | OUT0, formula: triangular_backward }),
     samples: &["f32[3,3](spd), f32[3,2], True, True, False", "f32[3,3](spd), f32[2,3], False, False, True"],
@@ -332,7 +342,7 @@ pub static SOLVE_TRIANGULAR: Op = Op {
         ("f32[2,2], f32[3,2], upper=True", "RuntimeError", "Incompatible shapes of A and B for the equation AX = B"),
         ("f32[2,2], f32[2], upper=True", "RuntimeError", "The input tensor B must have at least 2 dimensions."),
     ],
-    ..MATRIX
+    ..SOLVER
 };
 
 fn solved_and_copied(c: &Call) -> Result<Outputs> {
@@ -368,5 +378,5 @@ pub static TRIANGULAR_SOLVE: Op = Op {
     }),
     samples: &["f32[3,2], f32[3,3](spd)", "f32[3,2], f32[2,3,3](spd), False, True"],
     errors: &[("f32[2,2], f32[2,3]", "RuntimeError", "square")],
-    ..MATRIX
+    ..SOLVER
 };

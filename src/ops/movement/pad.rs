@@ -106,6 +106,16 @@ pub static PAD: Op = Op {
             "RuntimeError",
             "Padding size should be less than the corresponding input dimension",
         ),
+        (
+            "f32[3,0,4], (1, 1), mode='reflect'",
+            "RuntimeError",
+            "Expected 2D or 3D (batch mode) tensor with possibly 0 batch size",
+        ),
+        (
+            "f32[3,0,4,4], (1, 1, 1, 1), mode='replicate'",
+            "RuntimeError",
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size",
+        ),
         ("f32[2,3], (1, 1), mode='odd'", "NotImplementedError", "Unrecognised padding mode odd"),
         ("u8[3], (1, 1), value=-1", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
         ("f32[3], (1, 1), value=1j", "TypeError", "must be float"),
@@ -261,18 +271,21 @@ fn folded_shape(op: &Op, dtype: DType, shape: &[usize], pad: &[i64]) -> Result<D
         return Err(no_kernel(op.base().trim_start_matches('_'), DType::Bool));
     }
     check_pairs(shape.len(), pad)?;
-    let reflects = op.name().starts_with("_reflection");
+    // Only a batch may be empty.
+    let (depth, reflects) = (pad.len() / 2, op.name().starts_with("_reflection"));
+    if shape[usize::from(shape.len() == depth + 2)..].contains(&0) {
+        return Err(Error::runtime(format!(
+            "Expected {}D or {}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {}",
+            depth + 1,
+            depth + 2,
+            Show(shape)
+        )));
+    }
     for (d, (&size, (before, after))) in shape.iter().zip(by_dim(shape.len(), pad)).enumerate() {
         let n = size as i64;
         if reflects && (before >= n && before > 0 || after >= n && after > 0) {
             return Err(Error::runtime(format!(
                 "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension {d} of input {}",
-                Show(shape)
-            )));
-        }
-        if n == 0 && (before != 0 || after != 0) {
-            return Err(Error::runtime(format!(
-                "Expected the padded dimensions of the input to be non-zero, got {}",
                 Show(shape)
             )));
         }
@@ -282,8 +295,11 @@ fn folded_shape(op: &Op, dtype: DType, shape: &[usize], pad: &[i64]) -> Result<D
     Ok(padded)
 }
 
+fn is_reflection(op: &Op) -> bool {
+    op.name().starts_with("_reflection")
+}
 fn fold_of(op: &Op) -> Fold {
-    if op.name().starts_with("_reflection") { reflect } else { replicate }
+    if is_reflection(op) { reflect } else { replicate }
 }
 
 /// Whether the row-major kernels serve a padded dimension of `inner` and `outer`.
@@ -322,11 +338,7 @@ const FOLDED: Op = Op {
     forms: HIDDEN,
     body: kernel(folded_spec, folded, Some(folded)),
     vjp: Vjp::Each(&[d(0, A0, |c| {
-        let op = if std::ptr::fn_addr_eq(fold_of(c.call.op), reflect as Fold) {
-            &REFLECTION_PAD_BACKWARD
-        } else {
-            &REPLICATION_PAD_BACKWARD
-        };
+        let op = if is_reflection(c.call.op) { &REFLECTION_PAD_BACKWARD } else { &REPLICATION_PAD_BACKWARD };
         c.tied(op.call((c.g(), &*c.facts(0).shape, c.ints(1))), &[0])
     })]),
     errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input"), ("b8[1,3], (1, 1)", "NotImplementedError", "for 'Bool'")],

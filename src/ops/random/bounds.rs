@@ -16,7 +16,7 @@ pub(crate) fn last_whole(d: DType) -> i64 {
         DType::U16 => u16::MAX as i64,
         DType::I32 => i32::MAX as i64,
         DType::U32 => u32::MAX as i64,
-        DType::F16 => 1 << 11,
+        DType::F16 | DType::C32 => 1 << 11,
         DType::BF16 => 1 << 8,
         DType::F32 | DType::C64 => 1 << 24,
         DType::F64 | DType::C128 => 1 << 53,

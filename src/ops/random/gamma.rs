@@ -80,6 +80,14 @@ pub static STANDARD_GAMMA_GRAD: Op = Op {
     ..OP
 };
 
+/// The rows of all examples; a number alone is no row.
+fn simplices(c: &BatchedCall) -> Result<Outputs> {
+    if c.ndim(0) == 0 {
+        return Err(crate::ops::support::batch::no_rule());
+    }
+    c.again(&c.mapped(|o| c.whole(o.arg))?)
+}
+
 pub static SAMPLE_DIRICHLET: Op = Op {
     sig: sig("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"),
     doc: "Samples of the Dirichlet distributions whose concentrations are the rows of self.",
@@ -102,6 +110,7 @@ pub static SAMPLE_DIRICHLET: Op = Op {
     ),
     // `distributions.Dirichlet` has the gradient, by `_dirichlet_grad`.
     vjp: Vjp::Missing,
+    batch: Batching::Rule(simplices),
     samples: &["f32[2,1](ones, nograd)", "f64[2,0](nograd)"],
     errors: &[("i64[2]", "NotImplementedError", "not implemented for 'Long'")],
     reference: "np.ones_like(x0)",

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{broadcast, checked_numel};
 use crate::op::*;
-use crate::ops::elementwise::compare::LT;
+use crate::ops::elementwise::compare::{ISNAN, LT};
 use crate::ops::support::batch_views;
 use crate::rt::reserve::{room, try_list};
 use crate::tensor::Tensor;
@@ -35,12 +35,12 @@ fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()
         )));
     }
     let p = crate::ops::indexing::mask::stretched(&p.detach(), out.shape());
-    let wild = LT.call((&p, 0)).or(LT.call((1, &p)));
+    let wild = LT.call((&p, 0)).or(LT.call((1, &p))).or(ISNAN.call((&p,)));
     if p.device().is_gpu() {
         gpu::refuse_where(&wild.ok()?.gpu_view()?, gpu::Refusal::NoChance)?;
     } else if wild.any_true()? {
         return Err(Error::runtime(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false: a probability is negative, more than one or NaN",
         ));
     }
     out.copy_raw(&LT.call((&chances(&p, key)?, &p)).ok()?)
@@ -85,6 +85,7 @@ pub static BERNOULLI: Op = Op {
     errors: &[
         ("f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1"),
         ("f32[](= 2)", "RuntimeError", "p_in >= 0 && p_in <= 1"),
+        ("f32[2](= nan, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1"),
     ],
     reference: "x0",
     sharing: Some(Sharing::Exact),
@@ -154,7 +155,7 @@ pub static BERNOULLI_TENSOR_: Op = Op {
 fn normal(c: &Call, out: &[Tensor]) -> Result<()> {
     let std = |v: &Value| v.as_tensor().map(|t| t.detach());
     if let Some(s) = std(&c.args[1])
-        && LT.call((&s, 0)).any_true()?
+        && LT.call((&s, 0)).or(ISNAN.call((&s,))).any_true()?
     {
         return Err(Error::runtime("normal expects all elements of std >= 0.0"));
     }
@@ -223,7 +224,10 @@ pub static NORMAL_STDS: Op = Op {
     vjp: Vjp::Zero(&[1]),
     node: "NormalBackward2",
     samples: &["2.0, f32[2,3](zeros)"],
-    errors: &[("0.0, f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
+    errors: &[
+        ("0.0, f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0"),
+        ("0.0, f32[2](= nan, 0)", "RuntimeError", "normal expects all elements of std >= 0.0"),
+    ],
     reference: "np.full_like(x1, 2)",
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Castable),
@@ -361,6 +365,7 @@ pub static MULTINOMIAL: Op = Op {
     forms: FMO,
     body: opaque(picks, multinomial),
     vjp: Vjp::None("indices"),
+    batch: Batching::Fold(2, &[0]),
     samples: &["f32[3](= 0, 1, 0), 1", "f32[2,2](= 0, 1, 2, 0), 3, True"],
     errors: &[
         ("f32[2](= 1, 1), 3", "RuntimeError", "without replacement"),

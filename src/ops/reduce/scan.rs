@@ -10,6 +10,7 @@ use crate::dtype::{Category, DType, Element, c128};
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::op::*;
+use crate::ops::create::full::FULL;
 use crate::ops::indexing::along_dim::PUT_ALONG;
 use crate::ops::movement::copy::COPY_;
 use crate::ops::support::promotion::no_kernel;
@@ -113,8 +114,7 @@ pub static CUMPROD: Op = Op {
 /// The term moved by one place along `dim` (up for 1, down for -1), `fill` in the place that is left.
 fn shifted(t: &Term, dim: usize, by: i64, fill: f64) -> Term {
     let moved = t.dup().0.and_then(|t| {
-        let whole = Tensor::empty(t.shape(), t.dtype(), t.device())?;
-        whole.fill_raw(crate::dtype::Scalar::Float(fill))?;
+        let whole = FULL.call((Term::from(&t).sizes(), fill, t.dtype(), t.device())).ok()?;
         let n = t.shape().get(dim).map_or(0, |&n| n as i64);
         if n > 1 {
             let (to, from) = if by > 0 { (1, 0) } else { (0, 1) };

@@ -5,11 +5,12 @@
 pub mod sum_to;
 
 use crate::cpu::reduce::{self, Reduce};
-use crate::dtype::{Category, DType, Scalar};
+use crate::dtype::{Category, DType};
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{Dims, Layout};
 use crate::op::*;
+use crate::ops::create::full::ONES;
 use crate::ops::movement::copy::COPY_;
 use crate::ops::support::host_read::item;
 use crate::ops::view::reshape::{SELECT, SLICE};
@@ -309,8 +310,8 @@ fn padded_with_one(x: Term) -> Term {
         let mut shape: Dims = x.shape().into();
         let n = shape.pop().unwrap_or(0);
         shape.push(n + 1);
-        let whole = Tensor::empty(&shape, x.dtype(), x.device())?;
-        whole.fill_raw(Scalar::Int(1))?;
+        let shape: Ints = shape.iter().map(|&d| d as i64).collect();
+        let whole = ONES.call((shape, x.dtype(), x.device())).ok()?;
         COPY_.call_inplace((SLICE.call((&whole, -1, 0, n)), &x))?;
         Ok(whole)
     });

@@ -128,7 +128,7 @@ pub fn run(c: &BatchedCall) -> Result<Outputs> {
         Batching::Fold(rank, args) => fold(c, rank, args),
         Batching::Whole(op) => flattened(c, op),
         Batching::Reduced(how) => reduced(c, how),
-        Batching::Rule(f) => f(c),
+        Batching::Rule(f) | Batching::ByStrides(f) => f(c),
     }?;
     let fits = |(t, e): (&Tensor, &Tensor)| sizes(t.shape()) == c.with_batch(e.shape()) && t.dtype() == e.dtype();
     match outputs.len() == c.results.len() && outputs.iter().zip(c.results).all(fits) {

@@ -64,10 +64,12 @@ pub(crate) fn weight_gradient(c: &BatchedCall) -> Result<Outputs> {
     c.all_shaped(c.again(&args)?)
 }
 
-/// Statistics of each channel: the channels of the examples are channels of one batch. Running statistics that move are the
-/// same tensors for all examples, so each has to move them.
+/// Statistics of each channel: the channels of the examples are channels of one batch, in whose running statistics each
+/// example moves its own.
 pub(crate) fn batch_norm(c: &BatchedCall) -> Result<Outputs> {
-    if !c.is_batched(0) || (c.flag(5) && c.opt_tensor(3).is_some()) {
+    let moves = (c.op.moves)(&c.example) != 0;
+    let own = |i: usize| c.is_batched(i) && c.opt_tensor(i).is_some_and(|t| t.layout().is_contiguous());
+    if !c.is_batched(0) || moves && !(own(3) && own(4)) {
         return Err(no_rule());
     }
     let mut args = c.mapped(|o| Ok(o.tensor.clone()))?;

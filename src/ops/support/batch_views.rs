@@ -15,7 +15,7 @@ use crate::ops::movement::cat::CAT;
 use crate::ops::movement::copy::CLONE;
 use crate::ops::movement::repeat::REPEAT;
 use crate::ops::order::search::SEARCHSORTED;
-use crate::ops::view::as_strided::AS_STRIDED_VIEW;
+use crate::ops::view::as_strided::{AS_STRIDED_VIEW, geometry};
 use crate::ops::view::reshape::{ALIAS, EXPAND, PERMUTE, RESHAPE, SQUEEZE_DIMS, TRANSPOSE, VIEW};
 use crate::ops::view::slice::PLACE;
 use crate::tensor::Tensor;
@@ -67,7 +67,10 @@ pub(crate) fn as_strided(c: &BatchedCall) -> Result<Outputs> {
     let offset = x.layout().offset as i64 + at - e.layout().offset as i64;
     let mut strides: Ints = smallvec![x.layout().strides[0] as i64];
     strides.extend(c.ints(2)?.iter().copied());
-    AS_STRIDED_VIEW.calls((&x, c.with_batch(c.results[0].shape()), strides, offset))
+    AS_STRIDED_VIEW.calls((&x, c.with_batch(c.results[0].shape()), strides, offset, geometry(x.layout())))
+}
+pub(crate) fn as_strided_copy(c: &BatchedCall) -> Result<Outputs> {
+    as_strided(c)?.into_iter().map(|t| CLONE.call((t,)).ok()).collect()
 }
 /// `_place` and its kin: each example has its own zeros.
 pub(crate) fn place(c: &BatchedCall) -> Result<Outputs> {

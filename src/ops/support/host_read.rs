@@ -3,10 +3,12 @@
 use crate::cpu::view::ensure;
 use crate::dtype::{Element, Scalar};
 use crate::error::Result;
+use crate::op::tracer;
 use crate::tensor::Tensor;
 
 /// The value of a one-element tensor.
 pub(crate) fn item(t: &Tensor) -> Result<Scalar> {
+    tracer::notify(|to| to.host_reads(t));
     let host = t.dense_copy(t.dtype())?;
     host.element(host.layout().offset)
 }
@@ -25,10 +27,12 @@ pub(crate) struct Dense<T> {
 impl<T: Element> Dense<T> {
     /// `t` itself if it is dense already, else a converted copy.
     pub(crate) fn of(t: &Tensor) -> Result<Dense<T>> {
+        tracer::notify(|to| to.host_reads(t));
         Ok(Dense { tensor: t.dense_copy(T::DTYPE)?, mark: std::marker::PhantomData })
     }
     /// A copy of `t` that nobody else can write: for code that must read the same elements again.
     pub(crate) fn copy_of(t: &Tensor) -> Result<Dense<T>> {
+        tracer::notify(|to| to.host_reads(t));
         let tensor = Tensor::empty(t.shape(), T::DTYPE, crate::device::Device::Cpu)?;
         tensor.copy_raw(t)?;
         Ok(Dense { tensor, mark: std::marker::PhantomData })

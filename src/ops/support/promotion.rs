@@ -138,8 +138,8 @@ pub fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
 /// Floats of at least 32 bits; integers become the default float dtype.
 pub fn full_float(c: &Call, common: DType) -> Result<(DType, DType)> {
     match common {
-        DType::F16 | DType::BF16 | DType::C64 | DType::C128 => Err(refused(c, common)),
         DType::F32 | DType::F64 => Ok((common, common)),
+        d if d.is_differentiable() => Err(refused(c, common)),
         _ => Ok((default_dtype(), default_dtype())),
     }
 }

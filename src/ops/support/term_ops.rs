@@ -6,6 +6,8 @@ use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::op::gradient::Facts;
+use crate::op::number::{self, Number, Question};
+use crate::op::tracer;
 use crate::op::{Back, IntoArg, Ints, Term, Value};
 use crate::ops::elementwise::{arith, compare};
 use crate::ops::movement::copy;
@@ -66,6 +68,10 @@ impl Add<Term> for f64 {
 impl Back<'_> {
     /// The gradient times the conjugate of the number in argument `i`; the gradient itself if the number is one.
     pub fn g_times(&self, i: usize) -> Term {
+        let number = if tracer::enabled() { number::of_formula(i) } else { None };
+        if let (Some(n), Value::Scalar(s)) = (number, &self.call.args[i]) {
+            return self.g_times_number(n, *s);
+        }
         match &self.call.args[i] {
             Value::Scalar(s) if s.is_one() => self.g(),
             Value::Scalar(crate::dtype::Scalar::Complex(re, im)) => {
@@ -74,6 +80,18 @@ impl Back<'_> {
             Value::Scalar(s) => self.g() * Value::Scalar(*s),
             _ => self.g() * self.arg(i).conj(),
         }
+    }
+    /// The same for a number of a recorded function, which sees what was asked of it.
+    #[cold]
+    fn g_times_number(&self, n: Number, s: Scalar) -> Term {
+        let one = Number::Constant(Scalar::Float(1.0));
+        number::ask(Question::Compare(2, n.clone(), one), s.is_one());
+        let g = self.g();
+        if s.is_one() {
+            return g;
+        }
+        number::pass(1, n, s);
+        g * Value::Scalar(s)
     }
     /// Zeros in the shape of argument `i`.
     pub fn zeros(&self, i: usize) -> Term {

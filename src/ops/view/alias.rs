@@ -138,6 +138,7 @@ pub static VIEW_AS_REAL: Op = Op {
         Ok((l, t.dtype().to_real()))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| VIEW_AS_COMPLEX.call((c.g().contiguous(),)))]),
+    batch: Batching::Leading,
     samples: &["c64[2,3]", "c64[]"],
     errors: &[("f32[2]", "TypeError", "only supported for complex")],
     ..OP
@@ -149,7 +150,7 @@ pub static VIEW_AS_COMPLEX: Op = Op {
     forms: F,
     body: Body::ViewAs(|c| {
         let t = c.tensor(0)?;
-        if !t.dtype().is_float() || t.dtype() == DType::BF16 || t.dtype() == DType::F16 {
+        if !t.dtype().is_float() || t.dtype() == DType::BF16 {
             let class = if t.dtype().is_complex() { Class::Type } else { Class::NotImplemented };
             return Err(Error::new(
                 class,

@@ -5,6 +5,8 @@
 use crate::error::{Error, Result, Show};
 use crate::layout::{Dims, Layout};
 use crate::op::*;
+use crate::ops::create::full::FULL;
+use crate::ops::indexing::take::add_at;
 use crate::ops::movement::copy::{CLONE, COPY_};
 use crate::ops::support::batch_views;
 use smallvec::smallvec;
@@ -68,7 +70,7 @@ pub static AS_STRIDED_VIEW: Op = Op {
     samples: &["f32[6], (2, 2), (2, 1), 1"],
     errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds")],
     keeps: Some("size storage_offset stride"),
-    batch: Batching::Rule(batch_views::as_strided),
+    batch: Batching::ByStrides(batch_views::as_strided),
     ..OP
 };
 
@@ -78,6 +80,7 @@ pub static AS_STRIDED_: Op = Op {
     forms: INPLACE_FUNCTION,
     body: Body::View(strided),
     vjp: Vjp::None("changes the handle"),
+    batch: Batching::ByStrides(batch_views::as_strided),
     samples: &["f32[6](nograd), (2, 2), (2, 1)"],
     errors: &[("f32[4](nograd), (5,), (1,)", "RuntimeError", "out of bounds")],
     ..OP
@@ -112,7 +115,8 @@ fn may_overlap(l: &Layout) -> bool {
 }
 
 /// The gradient of a view `part` of the storage of `whole`: each element goes back to the position it was read from,
-/// repeated reads add up, and `whole` takes the elements at its own positions.
+/// repeated reads add up, and `whole` takes the elements at its own positions. Where several of its own elements lie in one
+/// place (it was expanded, say), they share that place's gradient: the node before adds the shares up.
 pub(crate) fn as_strided_grad(g: Term, whole: &Layout, part: &Layout) -> Term {
     let sizes = |l: &Layout| l.shape.iter().map(|&d| d as i64).collect::<Ints>();
     let span = whole.end().max(part.end());
@@ -121,14 +125,23 @@ pub(crate) fn as_strided_grad(g: Term, whole: &Layout, part: &Layout) -> Term {
         return super::slice::PLACE.call((g, sizes(whole), &*part.strides, part.offset));
     }
     let flat = if may_overlap(part) {
-        crate::ops::indexing::take::add_at(g, part, span)
+        add_at(g, part, span)
     } else {
         super::slice::PLACE.call((g, [span as i64], &*part.strides, part.offset))
     };
     if plain {
-        flat.reshape(&sizes(whole))
-    } else {
-        AS_STRIDED_VIEW.call((flat, sizes(whole), &*whole.strides, whole.offset))
+        return flat.reshape(&sizes(whole));
+    }
+    let flat = if may_overlap(whole) { flat.shared(whole, span) } else { flat };
+    AS_STRIDED_VIEW.call((flat, sizes(whole), &*whole.strides, whole.offset))
+}
+
+impl Term {
+    /// A flat gradient divided by how many elements of `whole` lie in each of its `span` places.
+    fn shared(self, whole: &Layout, span: usize) -> Term {
+        let Some(t) = self.get() else { return self };
+        let one = FULL.call((&whole.shape[..], 1.0, t.dtype().to_real(), t.device()));
+        self / add_at(one, whole, span).clamp_min_(1.0)
     }
 }
 

@@ -272,6 +272,7 @@ pub static AS_STRIDED_COPY: Op = Op {
         formula: |c| c.through(|call| AS_STRIDED.calls(call.args.iter().map(|v| v.reborrow()).collect::<Args>())),
     }),
     node: "AsStridedBackward0_copy",
+    batch: Batching::ByStrides(crate::ops::support::batch_views::as_strided_copy),
     samples: &["f32[6], (2, 2), (2, 1), 1", "f32[5], (4, 2), (1, 1)"],
     errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds")],
     keeps: Some("size storage_offset stride"),

@@ -38,7 +38,7 @@ pub static VIEW: Op = Op {
         ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred"),
     ],
     keeps: Some("self_sym_sizes"),
-    batch: Batching::Rule(batch_views::view),
+    batch: Batching::ByStrides(batch_views::view),
     ..OP
 };
 
@@ -84,7 +84,7 @@ pub static RESHAPE_ALIAS: Op = Op {
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
     reference: "x0.reshape(x1)",
-    batch: Batching::Rule(batch_views::view),
+    batch: Batching::ByStrides(batch_views::view),
     ..OP
 };
 

@@ -30,7 +30,7 @@ def _describe(key, value, kind):
         return f"  ({key}): Object of type: {type(value).__name__}"
     what = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(str(s) for s in value.size())
-    where = "" if value.device.type == "cpu" else f" ({value.device})"
+    where = "" if value.device.type in ("cpu", "meta") else f" ({value.device})"
     return f"  ({key}): {what} containing: [{kind(value)} of size {size}{where}]"
 
 

@@ -265,7 +265,7 @@ fn programs_validate() {
 }
 
 /// The files of shaders/ by the test that validates them: a new one without a test fails here.
-const VALIDATED: [(&str, &str); 12] = [
+const VALIDATED: [(&str, &str); 15] = [
     (
         "every_function_of_the_prelude_validates",
         "prelude prelude_bessel prelude_compare prelude_erf prelude_f32 prelude_f64 prelude_gamma prelude_incomplete \
@@ -282,6 +282,9 @@ const VALIDATED: [(&str, &str); 12] = [
     ("programs_validate", "program"),
     ("resampling_validates", "resample"),
     ("sampling_on_grids_validates", "grid_sample"),
+    ("attention_validates", "attention attention_forward attention_keys attention_queries attention_rows"),
+    ("factorizations_validate", "lu cholesky matrix_columns determinant qr"),
+    ("recurrent_layers_validate", "recurrent recurrent_grad"),
 ];
 
 #[test]

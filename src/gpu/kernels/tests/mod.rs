@@ -1,8 +1,10 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
+mod attention;
 mod conformance;
 mod conv;
 mod elementwise;
+mod factor;
 mod image;
 mod index;
 mod kernels;

@@ -1,4 +1,4 @@
-//! Attention by one kernel on the CPU, in memory linear in the number of keys, and its gradient.
+//! Attention by one kernel, in memory linear in the number of keys, and its gradient.
 //!
 //! Where the gradient is itself recorded, it goes through the composition in `attention`.
 
@@ -7,6 +7,7 @@ use crate::cpu::attention::{Heads, backward, forward};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::op::*;
 use crate::ops::indexing::mask::stretched as broadcast_to;
 use crate::tensor::Tensor;
@@ -34,12 +35,21 @@ pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
     let mask = o.mask.is_none_or(|m| fits(m.shape(), &scores) && !crate::autograd::forward::is_differentiated(m));
     grouped
         && mask
-        && query.device() == Device::Cpu
+        && has_kernel(query.device(), [query.size(n - 1), value.size(n - 1)])
         && query.dtype().is_float()
         && query.shape()[..n - 3] == key.shape()[..n - 3]
         && key.shape()[..n - 1] == value.shape()[..n - 1]
         && query.size(n - 1) == key.size(n - 1)
         && [query, key, value].iter().all(|t| t.numel() > 0)
+}
+
+/// Whether a device has a kernel for heads of these sizes.
+fn has_kernel(device: Device, sizes: [usize; 2]) -> bool {
+    match device {
+        Device::Cpu => true,
+        Device::Gpu(_) => sizes.iter().all(|&n| n <= gpu::HEAD),
+        Device::Meta => false,
+    }
 }
 
 /// Attention of operands that the kernel serves.
@@ -76,7 +86,9 @@ fn dense(t: &Tensor, dtype: DType) -> Result<Tensor> {
 }
 
 fn refused() -> Error {
-    Error::runtime("query, key and value must be float tensors of four dimensions on the CPU that fit together")
+    Error::runtime(
+        "query, key and value must be float tensors of four dimensions that fit together, on a GPU of heads up to 256",
+    )
 }
 
 /// Refuses operands that do not fit; otherwise batch, heads, queries and the size of a value.
@@ -90,6 +102,7 @@ fn checked(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>) 
         && groups > 0
         && heads.is_multiple_of(groups)
         && query.dtype().is_float()
+        && (!query.device().is_gpu() || has_kernel(query.device(), [width, depth]))
         && [key, value].iter().all(|t| t.dtype() == query.dtype())
         && mask.is_none_or(|m| m.dtype().is_float() && fits(m.shape(), &[batch, heads, rows, cols]));
     if right { Ok([batch, heads, rows, depth]) } else { Err(refused()) }
@@ -138,6 +151,45 @@ impl Operands {
     }
 }
 
+/// Calls `f` with the operands as they lie on the GPU.
+fn on_gpu(
+    c: &Call,
+    first: usize,
+    [mask, causal, scale]: [usize; 3],
+    f: &dyn Fn(&gpu::Attention) -> Result<()>,
+) -> Result<()> {
+    let [query, key, value] = [c.tensor(first)?, c.tensor(first + 1)?, c.tensor(first + 2)?];
+    let scores = [query.size(0), query.size(1), query.size(2), key.size(2)];
+    let mask = c.opt_tensor(mask).map(|m| broadcast_to(m, &scores));
+    f(&gpu::Attention {
+        query: query.gpu_view()?,
+        key: key.gpu_view()?,
+        value: value.gpu_view()?,
+        mask: mask.as_ref().map(|m| m.gpu_view()).transpose()?,
+        causal: c.flag(causal),
+        scale: c.opt_float(scale).unwrap_or_else(|| 1.0 / (query.size(3) as f64).sqrt()),
+    })
+}
+
+fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    if out[0].numel() == 0 || c.tensor(1)?.numel() == 0 {
+        out[0].fill_raw(0.0.into())?;
+        return out[1].fill_raw(f64::NEG_INFINITY.into());
+    }
+    on_gpu(c, 0, [MASK, CAUSAL, SCALE], &|o| gpu::attention(o, &out[0].gpu_view()?, &out[1].gpu_view()?))
+}
+
+fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    if c.tensor(0)?.numel() == 0 || c.tensor(1)?.numel() == 0 || c.tensor(2)?.numel() == 0 {
+        return out.iter().try_for_each(|t| t.fill_raw(0.0.into()));
+    }
+    let sums = Term::from(c.tensor(5)?).contiguous().ok()?;
+    let results = [&out[0].gpu_view()?, &out[1].gpu_view()?, &out[2].gpu_view()?];
+    on_gpu(c, 1, [B_MASK, B_CAUSAL, B_SCALE], &|o| {
+        gpu::attention_backward(o, &c.tensor(0)?.gpu_view()?, &c.tensor(4)?.gpu_view()?, &sums.gpu_view()?, results)
+    })
+}
+
 /// A result in the dtype that the kernel computes in: the tensor itself, or memory whose elements are copied to it.
 fn staged(t: &Tensor, dtype: DType) -> Result<Tensor> {
     if t.dtype() == dtype { Ok(t.clone()) } else { Tensor::empty(t.shape(), dtype, t.device()) }
@@ -155,9 +207,9 @@ fn run_forward(c: &Call, out: &[Tensor]) -> Result<()> {
 
 pub static FLASH: Op = Op {
     sig: SIG,
-    doc: "`scaled_dot_product_attention` of four dimensions on the CPU in blocks, and the logarithm of each query's sum of exponentials.",
+    doc: "`scaled_dot_product_attention` of four dimensions in blocks, and the logarithm of each query's sum of exponentials.",
     forms: HIDDEN,
-    body: kernel(infer, run_forward, None),
+    body: kernel(infer, run_forward, Some(forward_gpu)),
     vjp: Vjp::Joint(Joint { args: &[0, 1, 2], saves: A0 | A1 | A2 | (1 << MASK) | OUT0 | OUT1, formula: gradients }),
     constant: &[1],
     samples: &[
@@ -227,7 +279,7 @@ pub static FLASH_BACKWARD: Op = Op {
             Ok(smallvec![Spec::like(query), Spec::like(key), Spec::like(value)])
         },
         run_backward,
-        None,
+        Some(backward_gpu),
     ),
     vjp: Vjp::None("the composition is differentiated instead"),
     samples: &[

@@ -1,7 +1,8 @@
 //! Convolutions of floats by kernels of their own; the composition is their oracle.
 
 use super::{Steps, check, motion};
-use crate::cpu::conv::{convolution, weight_gradient};
+use crate::cpu::conv::{convolution, convolution_then, weight_gradient};
+use crate::cpu::epilogue::Epilogue;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
@@ -56,6 +57,13 @@ fn run(c: &Call, out: &[Tensor]) -> Result<()> {
     convolution(x.cpu_view()?, w.cpu_view()?, bias, out[0].cpu_view()?, &steps.motion())
 }
 
+fn run_then(c: &Call, out: &[Tensor], then: &Epilogue) -> Result<()> {
+    let (x, w) = (c.tensor(0)?, c.tensor(1)?);
+    let steps = Steps::of(c, w.ndim() - 2)?;
+    let bias = c.opt_tensor(2).map(|b| b.cpu_view()).transpose()?;
+    convolution_then(x.cpu_view()?, w.cpu_view()?, bias, out[0].cpu_view()?, &steps.motion(), Some(then))
+}
+
 fn run_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (x, w) = (c.tensor(0)?, c.tensor(1)?);
     let steps = Steps::of(c, w.ndim() - 2)?;
@@ -69,7 +77,7 @@ pub static CONVOLUTION_KERNEL: Op = Op {
     ),
     doc: "`convolution` of floats as one kernel.",
     forms: HIDDEN,
-    body: kernel(infer, run, Some(run_gpu)),
+    body: Body::Kernel(Kernel { then: Some(run_then), ..Kernel::of(infer, run, Some(run_gpu)) }),
     vjp: Vjp::None("a kernel of `convolution`, which has the gradient"),
     samples: &[
         "f32[2,2,5], f32[3,2,3], f32[3], (2,), (1,), (1,), False, (0,), 1",

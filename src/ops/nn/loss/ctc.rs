@@ -165,6 +165,29 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].copy_raw(&grads.with_layout(Layout { shape, strides, offset: 0 }))
 }
 
+/// Examples are further samples of one batch; the log probabilities are argument `AT`.
+fn batched<const AT: usize>(c: &BatchedCall) -> Result<Outputs> {
+    let size = c.size as i64;
+    let mut args = c.mapped(|o| {
+        let t = c.whole(o.arg)?;
+        if o.arg != AT {
+            return c.folded(&t);
+        }
+        let sizes: Ints = o.example.shape().iter().map(|&d| d as i64).collect();
+        Term::from(t).transpose(0, 1).reshape(&[sizes[0], size * sizes[1], sizes[2]]).ok()
+    })?;
+    for i in [AT + 2, AT + 3] {
+        let one = c.ints(i)?;
+        args[i] = Value::Ints(one.iter().copied().cycle().take(one.len() * c.size).collect());
+    }
+    let (out, samples) = (c.again(&args)?, c.shape(AT)[1] as i64);
+    if AT == 0 {
+        return c.all_shaped(out);
+    }
+    let &[steps, _, classes] = out[0].shape() else { return Ok(out) };
+    Term::from(&out[0]).reshape(&[steps as i64, size, samples, classes as i64]).transpose(0, 1).outputs()
+}
+
 pub static CTC: Op = Op {
     sig: sig(
         "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> Tensor[]",
@@ -203,6 +226,7 @@ pub static CTC: Op = Op {
     node: "CtcLossBackward0",
     constant: &[1],
     keeps: Some("blank input_lengths log_probs result0 result1 target_lengths targets zero_infinity"),
+    batch: Batching::Rule(batched::<0>),
     samples: &["f32[4,2,3](neg), i64[2,2](1..3), (4, 3), (2, 1)"],
     errors: &[("f32[4,2,3](neg), i64[2,2](= 1, 3, 1, 1), (4, 4), (2, 1)", "IndexError", "target out of range")],
     ..OP
@@ -228,6 +252,7 @@ pub static CTC_BACKWARD: Op = Op {
         None,
     ),
     vjp: Vjp::Missing,
+    batch: Batching::Rule(batched::<1>),
     samples: &[
         "f32[2], f32[3,2,3](neg, nograd), i64[2,1](1..3), (3, 3), (1, 1), 0, f32[2](pos, nograd), f64[2,3,3](neg, nograd), False",
     ],

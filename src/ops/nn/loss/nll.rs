@@ -37,7 +37,10 @@ impl Sizes {
     }
     /// Offset of class `class` of a position in a dense input.
     fn at(&self, position: usize, class: usize) -> usize {
-        (position / self.rest * self.classes + class) * self.rest + position % self.rest
+        match self.rest {
+            1 => position * self.classes + class,
+            rest => (position / rest * self.classes + class) * rest + position % rest,
+        }
     }
 }
 
@@ -82,17 +85,21 @@ fn infer(c: &Call) -> Result<Specs> {
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?.dense_copy(c.tensor(0)?.dtype())?;
     let (sizes, how) = (Sizes::of(x.shape()), c.int(3)?);
-    let values = Tensor::empty(&[sizes.positions()], DType::F64, x.device())?;
+    // Each value where it is wanted, else one after the other.
+    let kept = if how == NONE { sizes.positions() } else { 1 };
+    let values = Tensor::empty(&[kept], DType::F64, x.device())?;
     let values_ptr = values.ptr()?.cast::<f64>();
-    values.fill_raw(Scalar::Int(0))?;
+    if how == NONE {
+        values.fill_raw(Scalar::Int(0))?;
+    }
     let (mut sum, mut total) = (0.0, 0.0);
     with_dtype!(x.dtype(), T => {
         let start = x.ptr()?.cast::<T>();
         for_targets(c, &sizes, |position, class, weight| {
             // SAFETY: a dense tensor of these sizes; the class was checked.
             let v = -weight * unsafe { *start.add(sizes.at(position, class)) }.to_scalar().to_f64();
-            // SAFETY: one value a position.
-            unsafe { *values_ptr.add(position) = v };
+            // SAFETY: one value a position, or one.
+            unsafe { *values_ptr.add(if how == NONE { position } else { 0 }) = v };
             sum += v;
             total += weight;
         })?
@@ -200,15 +207,16 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let out = &out[0];
     out.fill_raw(Scalar::Int(0))?;
     let (sizes, how) = (Sizes::of(out.shape()), c.int(3)?);
-    let g = c.tensor(0)?.dense_copy(DType::F64)?;
-    let number = |t: &Tensor| t.dense_copy(DType::F64).and_then(|t| t.element(t.layout().offset)).map(|s| s.to_f64());
-    let scale = if how == MEAN { 1.0 / number(c.tensor(5)?)? } else { 1.0 };
-    let grads = g.ptr()?.cast::<f64>();
+    let number = |i: usize| c.tensor(i).and_then(|t| t.element(t.layout().offset)).map(|s| s.to_f64());
+    let scale = if how == MEAN { 1.0 / number(5)? } else { 1.0 };
+    let each = if how == NONE { Some(c.tensor(0)?.dense_copy(DType::F64)?) } else { None };
+    let grads = each.as_ref().map(|g| g.ptr()).transpose()?.map(|p| p.cast::<f64>());
+    let one = if how == NONE { 0.0 } else { number(0)? };
     with_dtype!(out.dtype(), T => {
         let start = out.ptr()?.cast::<T>();
         for_targets(c, &sizes, |position, class, weight| {
-            // SAFETY: the gradient holds one number, or one a position.
-            let g = unsafe { *grads.add(if how == NONE { position } else { 0 }) };
+            // SAFETY: the gradient holds one number a position.
+            let g = grads.map_or(one, |grads| unsafe { *grads.add(position) });
             let v = T::from_scalar(Scalar::Float(-weight * scale * g));
             // SAFETY: the output is new, dense and of these sizes; the class was checked.
             unsafe { *start.add(sizes.at(position, class)) = v };

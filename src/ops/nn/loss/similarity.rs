@@ -6,6 +6,7 @@ use crate::op::*;
 use crate::ops::reduce::norm::VECTOR_NORM;
 use crate::ops::reduce::sum_prod::SUM_DIM;
 use crate::ops::view::reshape::EXPAND;
+use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&COSINE_SIMILARITY, &NORMALIZE];
 
@@ -35,8 +36,8 @@ fn cosine_similarity(c: &Call) -> Result<Outputs> {
     }
     let shape = crate::layout::broadcast(a.shape(), b.shape())?;
     let dim = crate::layout::wrap_dim(c.int(2)?, shape.len())? as i64;
-    let unit = |t| {
-        let t = EXPAND.call((t, &shape[..]));
+    let unit = |t: &Tensor| {
+        let t = EXPAND.call((Term::from(t).to_dtype(common), &shape[..]));
         let length = VECTOR_NORM.call((&t, 2, [dim], true)).clamp_min_(c.float(3).unwrap_or(0.0));
         t / length
     };

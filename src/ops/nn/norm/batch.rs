@@ -1,6 +1,6 @@
 //! Batch normalisation: each channel by its mean and variance over the batch, or by running statistics.
 
-use super::{Saved, check_float, gradients, opt_flat, result, seen, statistic_dtype};
+use super::{Saved, check_float, format_of, gradients, opt_flat, result, seen, statistic_dtype};
 use crate::cpu::norm::channels;
 use crate::cpu::norm::channels::{Channels, Running};
 use crate::dtype::{DType, Scalar};
@@ -62,7 +62,7 @@ fn infer(c: &Call) -> Result<Specs> {
     let dtype = statistic_dtype(x, &PARAMETERS.map(|i| c.opt_tensor(i)))?;
     let count = if c.flag(TRAINING) { x.size(1) } else { 0 };
     let statistic = Spec::new(&[count], dtype, x.device());
-    Ok(smallvec![result(x)?, statistic.clone(), statistic])
+    Ok(smallvec![result(x, None)?, statistic.clone(), statistic])
 }
 
 /// A running statistic as a vector over its own memory, which is written.
@@ -71,7 +71,7 @@ fn line(t: Option<&Tensor>) -> Result<Option<Tensor>> {
 }
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let format = c.tensor(0)?.layout().channels_format();
+    let format = format_of(c.tensor(0)?, None);
     let (x, y) = (seen(c.tensor(0)?, format)?, seen(&out[0], format)?);
     let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
     let (mean, var) = (line(c.opt_tensor(3))?, line(c.opt_tensor(4))?);
@@ -89,7 +89,7 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?;
-    let format = x.layout().channels_format();
+    let format = format_of(x, None);
     let (running, eps) = (c.opt_tensor(3).zip(c.opt_tensor(4)), c.float(EPS)?);
     if !c.flag(TRAINING) {
         let Some((mean, var)) = running else { return Err(Error::internal("evaluation without running statistics")) };
@@ -190,6 +190,11 @@ pub static BATCH_NORM: Op = Op {
     ..OP
 };
 
+/// The running statistics of a call that moves them: arguments 3 and 4, if 5 says so.
+pub(super) fn running_statistics(c: &Call) -> u32 {
+    if c.flag(5) && c.opt_tensor(3).is_some() { 1 << 3 | 1 << 4 } else { 0 }
+}
+
 pub static NATIVE_BATCH_NORM: Op = Op {
     sig: SIG,
     doc: "`batch_norm` with the mean and the reciprocal standard deviation of each channel in training; they are empty in evaluation.",
@@ -204,6 +209,7 @@ pub static NATIVE_BATCH_NORM: Op = Op {
     }),
     constant: &[1, 2],
     keeps: Some("eps input result1 result2 running_mean running_var training weight"),
+    moves: running_statistics,
     samples: &[
         "f32[4,3], f32[3], f32[3], None, None, True, 0.1, 1e-05",
         "f32[2,3,20,20], f32[3], None, f32[3](nograd), f32[3](pos, nograd), True, 0.1, 1e-05",

@@ -68,8 +68,9 @@ fn infer(c: &Call) -> Result<Specs> {
     }
     check_float(x, "GroupNormKernelImpl")?;
     let dtype = statistic_dtype(x, &[weight, bias])?;
+    let groups = Some(c.int(GROUP)? as usize);
     let statistic = Spec::new(&[x.size(0), c.int(GROUP)? as usize], dtype, x.device());
-    Ok(smallvec![result(x)?, statistic.clone(), statistic])
+    Ok(smallvec![result(x, groups)?, statistic.clone(), statistic])
 }
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {

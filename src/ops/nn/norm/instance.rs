@@ -1,6 +1,6 @@
 //! Instance normalisation: each channel of each sample, as batch normalisation of one sample with all those channels.
 
-use super::batch::BATCH_NORM;
+use super::batch::{BATCH_NORM, running_statistics};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::movement::copy::CONTIGUOUS;
@@ -80,6 +80,7 @@ pub static INSTANCE_NORM: Op = Op {
         ),
         ("f32[3], None, None, None, None, True, 0.1, 1e-05, True", "IndexError", "Dimension out of range"),
     ],
+    moves: running_statistics,
     batch: Batching::Rule(crate::ops::support::batch_layers::instance_norm),
     ..OP
 };

@@ -47,9 +47,24 @@ fn opt_flat(t: Option<&Tensor>) -> Result<Option<Tensor>> {
     t.map(flat).transpose()
 }
 
-/// The result of a normalisation: in the format of the input.
-fn result(x: &Tensor) -> Result<Spec> {
-    let layout = x.layout().formed(x.layout().channels_format())?;
+/// The format of the result for `x`, as in PyTorch: over a batch, memory that is dense row-major counts as such, and
+/// memory that is dense with the channels last as that, wherever sizes of one leave the strides ambiguous.
+fn format_of(x: &Tensor, groups: Option<usize>) -> Format {
+    let (of_x, last) = (x.layout(), if x.ndim() == 5 { Format::ChannelsLast3d } else { Format::ChannelsLast });
+    if groups.is_none() && matches!(x.ndim(), 4 | 5) {
+        if of_x.is_contiguous() {
+            return Format::Contiguous;
+        }
+        if last.strides(x.shape()).is_ok_and(|strides| of_x.lies_as(&strides)) {
+            return last;
+        }
+    }
+    of_x.channels_format()
+}
+
+/// The result of a normalisation.
+fn result(x: &Tensor, groups: Option<usize>) -> Result<Spec> {
+    let layout = x.layout().formed(format_of(x, groups))?;
     Ok(Spec { layout, dtype: x.dtype(), device: x.device() })
 }
 
@@ -198,7 +213,7 @@ fn infer_backward(c: &Call) -> Result<Specs> {
         return refuse("floating point tensors are needed");
     }
     let one = Spec::new(&[x.size(1)], c.opt_tensor(2).map_or(x.dtype(), |w| w.dtype()), x.device());
-    Ok(smallvec![result(x)?, one.clone(), one])
+    Ok(smallvec![result(x, groups_of(c, 5)?)?, one.clone(), one])
 }
 
 fn groups_of(c: &Call, i: usize) -> Result<Option<usize>> {
@@ -207,7 +222,7 @@ fn groups_of(c: &Call, i: usize) -> Result<Option<usize>> {
 
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(1)?;
-    let format = x.layout().channels_format();
+    let format = format_of(x, groups_of(c, 5)?);
     let (g, x, dx) = (seen(c.tensor(0)?, format)?, seen(x, format)?, seen(&out[0], format)?);
     let (mean, rstd, weight) = (flat(c.tensor(3)?)?, flat(c.tensor(4)?)?, opt_flat(c.opt_tensor(2))?);
     let weight = weight.as_ref().map(|w| w.cpu_view()).transpose()?;
@@ -218,7 +233,7 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(1)?;
-    let format = x.layout().channels_format();
+    let format = format_of(x, groups_of(c, 5)?);
     let (g, x, dx) = (seen(c.tensor(0)?, format)?, seen(x, format)?, seen(&out[0], format)?);
     let (mean, rstd, weight) = (flat(c.tensor(3)?)?, flat(c.tensor(4)?)?, opt_flat(c.opt_tensor(2))?);
     let from = gpu::ChannelGrad {

@@ -10,6 +10,7 @@ use crate::op::*;
 use crate::ops::create::range::ARANGE;
 use crate::ops::elementwise::rounding::TRUNC;
 use crate::ops::reduce::extrema::MAX_DIM;
+use crate::ops::support::promotion::no_kernel;
 use crate::ops::view::reshape::SLICE;
 use smallvec::smallvec;
 
@@ -71,6 +72,9 @@ fn run<const D: usize>(c: &Call) -> Result<Outputs> {
         let (a, b) = (x.device(), samples.device());
         return Err(Error::runtime(format!("Expected input and _random_samples on the same device, got {a} and {b}")));
     }
+    if !x.dtype().is_float() {
+        return Err(no_kernel(&format!("fractional_max_pool{D}d_out_frame"), x.dtype()));
+    }
     let samples = SLICE.call((Term::from(samples).reshape(&[-1, D as i64]), 0, 0, planes));
     // The place of every element of every window: [planes, out of the first, kernel of the first, out of the second, ..].
     let mut places = ARANGE.call((1, DType::I64, Some(x.device())));
@@ -119,6 +123,7 @@ pub static FRACTIONAL2D: Op = Op {
     samples: &["f32[2,3,7,6], 2, 3, f32[2,3,2](unit, nograd)", "f32[2,5,7], (3, 2), (1, 4), f32[1,2,2](unit, nograd)"],
     errors: &[
         ("f32[1,1,4,4], 2, 4, f32[1,1,2](unit)", "RuntimeError", "too large relative to input height"),
+        ("c64[1,1,4,4], 2, 2, c64[1,1,2]", "NotImplementedError", "not implemented for 'ComplexFloat'"),
         ("f32[1,1,4,4], 2, 2, f32[1,2,2](unit)", "RuntimeError", "Expect _random_samples"),
     ],
     ..FRACTIONAL

@@ -238,7 +238,8 @@ fn sizes_alone(from: &[i64], to: &[usize], dims: usize) -> [Axis; 3] {
 
 /// `[planes, elements of a plane]` of these sizes, of which the last `dims` are a plane's.
 pub(crate) fn flat(sizes: &[i64], dims: usize) -> Ints {
-    let (planes, plane) = sizes.split_at(sizes.len() - dims);
+    // The sizes of a failed term are none.
+    let (planes, plane) = sizes.split_at(sizes.len().saturating_sub(dims));
     smallvec![planes.iter().product(), plane.iter().product()]
 }
 

@@ -1,4 +1,4 @@
-//! The kernel for a layer of float32 or float64 on the CPU: all steps in one op, and its gradient in one op.
+//! The kernel for a layer of float32 or float64: all steps in one op, and its gradient in one op.
 //!
 //! Where the gradient is itself recorded, it goes through the steps of `layer`.
 
@@ -7,6 +7,7 @@ use crate::cpu::rnn::{Gradients, Layer, backward, forward, saved_blocks};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::gpu::{self, Recurrent, RecurrentGradients};
 use crate::kinds::Recurrence;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -16,7 +17,9 @@ pub static OPS: &[&Op] = &[&FUSED_RECURRENT_LAYER, &FUSED_RECURRENT_BACKWARD];
 
 /// Whether the kernel computes this layer.
 pub(crate) fn serves(c: &Call) -> bool {
-    plain(c) && c.all_tensors().all(|t| t.device() == Device::Cpu) && c.opt_tensor(0).is_some_and(|t| t.numel() > 0)
+    let Some(gates) = c.opt_tensor(0) else { return false };
+    let device = gates.device();
+    plain(c) && device != Device::Meta && c.all_tensors().all(|t| t.device() == device) && gates.numel() > 0
 }
 
 /// Whether there is no projection, and one dtype that the kernel computes in.
@@ -76,13 +79,37 @@ fn run_forward(c: &Call, out: &[Tensor]) -> Result<()> {
     forward(&layer, gates.cpu_view()?, out[1].cpu_view()?, last_cell)
 }
 
+/// A row-major tensor of the same elements, on any device.
+fn packed(t: &Tensor) -> Result<Tensor> {
+    Term::from(t).contiguous().ok()
+}
+
+fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (gates, hx, weight) = (packed(c.tensor(0)?)?, packed(c.tensor(1)?)?, packed(c.tensor(WEIGHT)?)?);
+    let (cx, bias) = (c.opt_tensor(CX).map(packed).transpose()?, c.opt_tensor(BIAS).map(packed).transpose()?);
+    let layer = Recurrent {
+        sizes: c.ints(SIZES)?,
+        mode: c.choice(MODE),
+        reverse: c.flag(REVERSE),
+        hx: hx.gpu_view()?,
+        cx: cx.as_ref().map(|t| t.gpu_view()).transpose()?,
+        weight: weight.gpu_view()?,
+        bias: bias.as_ref().map(|t| t.gpu_view()).transpose()?,
+        output: out[0].gpu_view()?,
+        saved: out[3].gpu_view()?,
+        cells: out[4].gpu_view()?,
+    };
+    let last_cell = cx.is_some().then(|| out[2].gpu_view()).transpose()?;
+    gpu::recurrent(&layer, &gates.gpu_view()?, &out[1].gpu_view()?, last_cell.as_ref())
+}
+
 pub static FUSED_RECURRENT_LAYER: Op = Op {
     sig: sig(
         "_fused_recurrent_layer(Tensor gates, Tensor hx, Tensor? cx, Tensor weight, Tensor? bias, Tensor? projection, int[] batch_sizes, str{lstm|gru|tanh|relu} mode, bool reverse) -> Tensor[]",
     ),
     doc: "`_recurrent_layer` in one kernel; last states and cells are followed by what the gradient needs of gates and cells.",
     forms: HIDDEN,
-    body: kernel(infer, run_forward, None),
+    body: kernel(infer, run_forward, Some(forward_gpu)),
     vjp: Vjp::Joint(Joint {
         args: &[0, 1, CX, WEIGHT, BIAS],
         saves: A0 | A1 | A2 | A3 | (1 << BIAS) | OUT0 | (OUT0 << 3) | (OUT0 << 4),
@@ -135,7 +162,7 @@ pub static FUSED_RECURRENT_BACKWARD: Op = Op {
     sig: BACKWARD,
     doc: "The gradients of `_fused_recurrent_layer` by gates, states, weight and bias.",
     forms: HIDDEN,
-    body: kernel(infer_backward, run_backward, None),
+    body: kernel(infer_backward, run_backward, Some(backward_gpu)),
     vjp: Vjp::None("the steps are differentiated instead"),
     samples: &[
         "f32[5,2], None, f32[2,2], f32[2,2], f32[2,2], f32[8,2], f32[5,2], f32[5,8](unit), f32[5,2], (2, 2, 1), 'lstm', False",
@@ -228,4 +255,36 @@ fn run_backward(c: &Call, out: &[Tensor]) -> Result<()> {
         bias: gru.then(|| out[4].cpu_view()).transpose()?,
     };
     backward(&layer, &gradients)
+}
+
+fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let tensors: Vec<Option<Tensor>> =
+        (0..B_SIZES).map(|i| c.opt_tensor(i).map(packed).transpose()).collect::<Result<_>>()?;
+    let view = |i: usize| tensors[i].as_ref().map(|t| t.gpu_view()).transpose();
+    let needed = |i: usize| view(i)?.ok_or_else(|| Error::internal("an operand of the gradient is missing"));
+    let lstm = c.opt_tensor(B_CX).is_some();
+    let gru = c.choice::<Recurrence>(B_MODE) == Recurrence::Gru;
+    let layer = Recurrent {
+        sizes: c.ints(B_SIZES)?,
+        mode: c.choice(B_MODE),
+        reverse: c.flag(B_REVERSE),
+        hx: needed(B_HX)?,
+        cx: view(B_CX)?,
+        weight: needed(B_WEIGHT)?,
+        bias: None,
+        output: needed(B_OUTPUT)?,
+        saved: needed(B_SAVED)?,
+        cells: needed(B_CELLS)?,
+    };
+    let gradients = RecurrentGradients {
+        output: view(0)?,
+        last: view(1)?,
+        last_cell: view(2)?,
+        gates: out[0].gpu_view()?,
+        hx: out[1].gpu_view()?,
+        cx: lstm.then(|| out[2].gpu_view()).transpose()?,
+        weight: out[3].gpu_view()?,
+        bias: gru.then(|| out[4].gpu_view()).transpose()?,
+    };
+    gpu::recurrent_backward(&layer, &gradients)
 }

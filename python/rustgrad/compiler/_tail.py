@@ -1,0 +1,114 @@
+"""Whether a value that a call has just returned is only moved until its function returns.
+
+`float(t)` gives Python a plain float, which shows nothing of what happens to it. A plan may still stand for the call if the
+rest of the function's code takes the value nowhere but into its result: into tuples, lists and values of dicts, and into
+local variables that go there. The instructions are those of CPython 3.11; for other versions the answer is no.
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+__all__ = ["moves_on"]
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_NOTHING = {"CACHE", "EXTENDED_ARG", "KW_NAMES", "NOP", "PRECALL", "RESUME"}
+# Values that are taken from the stack and put there; None depends on the argument.
+_OTHERS = {
+    "BINARY_OP": (2, 1),
+    "BINARY_SUBSCR": (2, 1),
+    "CALL": (None, 1),
+    "COMPARE_OP": (2, 1),
+    "LOAD_ATTR": (1, 1),
+    "LOAD_CLOSURE": (0, 1),
+    "LOAD_CONST": (0, 1),
+    "LOAD_DEREF": (0, 1),
+    "LOAD_GLOBAL": (0, None),
+    "LOAD_METHOD": (1, 2),
+    "POP_TOP": (1, 0),
+    "PUSH_NULL": (0, 1),
+    "UNARY_NEGATIVE": (1, 1),
+    "UNARY_NOT": (1, 1),
+}
+
+
+def moves_on() -> bool:
+    """Asked from a call within a call of a compiled function."""
+    # What is called here is not called by the function.
+    watching = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        return _frames_move(sys._getframe(1))
+    finally:
+        sys.setprofile(watching)
+
+
+def _frames_move(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_HERE):
+            return True
+        if not only_moves(frame.f_code, frame.f_lasti):
+            return False
+        frame = frame.f_back
+    return False
+
+
+def only_moves(code: CodeType, at: int) -> bool:
+    """Whether the result of the call at this offset goes from there into the result of the function alone."""
+    if sys.version_info[:2] != (3, 11):
+        return False
+    instructions = [i for i in dis.get_instructions(code) if i.offset >= at]
+    # A call of a class may be made by the instruction that prepares it.
+    if [i.opname for i in instructions[:2]] == ["PRECALL", "CALL"]:
+        del instructions[0]
+    elif not instructions or instructions[0].offset != at or instructions[0].opname != "CALL":
+        return False
+    # What is below is not the value.
+    stack: list[bool] = [True]
+    names: set[str] = set()
+
+    def pop(n: int) -> list[bool]:
+        taken = [stack.pop() if stack else False for _ in range(n)]
+        return taken[::-1]
+
+    for one in instructions[1:]:
+        name, n = one.opname, one.arg or 0
+        if one.is_jump_target:
+            return False
+        if name in _NOTHING:
+            continue
+        if name == "RETURN_VALUE":
+            return True
+        if name == "LOAD_FAST":
+            stack.append(one.argval in names)
+        elif name == "STORE_FAST":
+            (names.add if any(pop(1)) else names.discard)(one.argval)
+        elif name in ("COPY", "SWAP"):
+            stack[:0] = [False] * (n - len(stack))
+            if name == "COPY":
+                stack.append(stack[-n])
+            else:
+                stack[-1], stack[-n] = stack[-n], stack[-1]
+        elif name in ("BUILD_TUPLE", "BUILD_LIST"):
+            stack.append(any(pop(n)))
+        elif name == "BUILD_CONST_KEY_MAP":
+            stack.append(any(pop(n + 1)))
+        elif name == "BUILD_MAP":
+            items = pop(2 * n)
+            if any(items[::2]):
+                return False
+            stack.append(any(items))
+        elif name in _OTHERS:
+            taken, put = _OTHERS[name]
+            if any(pop(n + 2 if taken is None else taken)):
+                return False
+            stack.extend([False] * (1 + (n & 1) if put is None else put))
+        else:
+            return False
+    return False

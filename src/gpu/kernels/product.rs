@@ -1,0 +1,128 @@
+//! The tiles of matrix products, and the launch of one whose operands lie by strides.
+
+use super::element::compute_of;
+use super::kernel::Kernel;
+use super::params::TURNS;
+use super::view::View;
+use crate::dtype::{DType, Scalar};
+use crate::error::Result;
+use crate::layout::Dims;
+
+pub(super) const TEMPLATE: &str = include_str!("../../../shaders/matmul.wgsl");
+
+/// Rows, columns and depth of a workgroup's tile, and the rows and columns of one invocation.
+pub(super) struct Tile {
+    name: &'static str,
+    rows: usize,
+    cols: usize,
+    depth: usize,
+    per_row: usize,
+    per_col: usize,
+}
+static LARGE: Tile = Tile { name: "128x128", rows: 128, cols: 128, depth: 8, per_row: 8, per_col: 8 };
+static MEDIUM: Tile = Tile { name: "64x64", rows: 64, cols: 64, depth: 16, per_row: 4, per_col: 4 };
+static SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, depth: 16, per_row: 2, per_col: 2 };
+static SHORT: Tile = Tile { name: "16x64", rows: 16, cols: 64, depth: 16, per_row: 4, per_col: 4 };
+static NARROW: Tile = Tile { name: "64x16", rows: 64, cols: 16, depth: 16, per_row: 4, per_col: 4 };
+static FLAT: Tile = Tile { name: "4x64", rows: 4, cols: 64, depth: 16, per_row: 1, per_col: 1 };
+static TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 1, per_col: 1 };
+
+/// Workgroups that keep a device busy, and the shortest inner dimension worth cutting.
+const BUSY: usize = 128;
+const DEEP: usize = 1024;
+/// The longest inner dimension of one kernel, whose loops turn several times for each of its elements.
+const DEEPEST: usize = TURNS;
+
+/// The tile for `[m, k] x [k, n]`.
+pub(super) fn tile_for(m: usize, n: usize, batch: usize, dtype: DType) -> &'static Tile {
+    match (m, n) {
+        (0..=4, _) => &FLAT,
+        (_, 0..=4) => &TALL,
+        (0..=16, _) => &SHORT,
+        (_, 0..=16) => &NARROW,
+        _ if dtype.size() == 8 || m.min(n) <= 32 => &SMALL,
+        _ if m.min(n) < 512 || batch * m.div_ceil(128) * n.div_ceil(128) < BUSY => &MEDIUM,
+        _ => &LARGE,
+    }
+}
+
+impl Tile {
+    pub(super) fn groups(&self, m: usize, n: usize, batch: usize) -> usize {
+        batch * m.div_ceil(self.rows) * n.div_ceil(self.cols)
+    }
+    /// Into how many pieces the inner dimension of `[batch, m, n, k]` is cut: as many as a kernel's loops, or a busy device, need.
+    pub(super) fn pieces(&self, [batch, m, n, k]: [usize; 4]) -> usize {
+        let busy = if k >= DEEP { (BUSY / self.groups(m, n, batch).max(1)).min(k / (DEEP / 2)) } else { 1 };
+        k.div_ceil(DEEPEST).max(busy)
+    }
+    /// Launches a product whose operands and their places are in the kernel. Whether neighbouring invocations read
+    /// neighbours along the inner dimension of `a`, and along the columns of `b`, is `a_first` and `b_first`.
+    pub(super) fn launch(
+        &self,
+        kernel: Kernel,
+        [batch, m, n, k]: [usize; 4],
+        a_first: bool,
+        b_first: bool,
+    ) -> Result<()> {
+        let mut kernel = kernel
+            .number("batch", batch)?
+            .number("m", m)?
+            .number("n", n)?
+            .number("k", k)?
+            .number("tiles_m", m.div_ceil(self.rows))?
+            .number("tiles_n", n.div_ceil(self.cols))?;
+        for (name, value) in [
+            ("TM", self.rows),
+            ("TN", self.cols),
+            ("TK", self.depth),
+            ("RM", self.per_row),
+            ("RN", self.per_col),
+            ("lanes", self.rows * self.cols / (self.per_row * self.per_col)),
+        ] {
+            kernel = kernel.constant(name, value);
+        }
+        kernel
+            .text("a_first", if a_first { "true" } else { "false" })
+            .text("b_first", if b_first { "true" } else { "false" })
+            .variant(self.name)
+            .launch_groups(self.groups(m, n, batch))
+    }
+}
+
+/// `out = beta * out + alpha * a @ b` by one kernel, as `matmul` describes it.
+pub(super) fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
+    let rank = out.shape.len();
+    let (m, n, k) = (out.shape[rank - 2], out.shape[rank - 1], a.shape[rank - 1]);
+    let batch: usize = out.shape[..rank - 2].iter().product();
+    let lead = |v: &[usize]| Dims::from(&v[..rank - 2]);
+    let shape = lead(out.shape);
+    // Neighbouring invocations read neighbouring elements: along k where that is the unit stride of `a`.
+    let (a_first, b_first) = (a.strides[rank - 1] <= a.strides[rank - 2], b.strides[rank - 1] <= b.strides[rank - 2]);
+    let mut kernel = Kernel::new("matmul", TEMPLATE, compute_of(out.dtype)?)
+        .read("a", *a)
+        .read("b", *b)
+        .write("out", *out)
+        .walk("a", &shape, &lead(a.strides))
+        .walk("b", &shape, &lead(b.strides))
+        .walk("out", &shape, &lead(out.strides))
+        .text("at_a", "(row0 + r) * {{a_row}} + (depth + d) * {{a_col}}")
+        .text("at_b", "(depth + d) * {{b_row}} + (col0 + c) * {{b_col}}")
+        .text("at_out", "r * {{out_row}} + c * {{out_col}}");
+    for (name, stride) in [
+        ("a_row", a.strides[rank - 2]),
+        ("a_col", a.strides[rank - 1]),
+        ("b_row", b.strides[rank - 2]),
+        ("b_col", b.strides[rank - 1]),
+        ("out_row", out.strides[rank - 2]),
+        ("out_col", out.strides[rank - 1]),
+    ] {
+        kernel = kernel.number(name, stride)?;
+    }
+    if alpha != 1.0 {
+        kernel = kernel.scalar("alpha", Scalar::Float(alpha)).text("scale", "v = {{alpha}} * v;");
+    }
+    if beta != 0.0 {
+        kernel = kernel.scalar("beta", Scalar::Float(beta)).text("old", "v += {{beta}} * read_out(at);");
+    }
+    tile.launch(kernel, [batch, m, n, k], a_first, b_first)
+}
