@@ -6,7 +6,7 @@
 //! values]), and fails once the block's address has been exported.
 
 use crate::cpu::buffer::CpuBuffer;
-use crate::cpu::shared::Shared;
+use crate::cpu::shared::SharedMapping;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -329,7 +329,7 @@ impl Storage {
         let (root, bytes) = (self.root(), self.bytes());
         let from = root.cpu_ptr()?;
         let buffer = match memory {
-            None => CpuBuffer::shared(Shared::new(bytes)?),
+            None => CpuBuffer::shared(SharedMapping::new(bytes)?),
             Some(m) if m.bytes() >= bytes && m.shared().is_some() && !m.same(self) => {
                 m.fix();
                 CpuBuffer::foreign(m.cpu_ptr()?, bytes, Box::new(m.clone()), false)
@@ -348,11 +348,11 @@ impl Storage {
         Ok(())
     }
     /// The shared memory that the storage is, or lies in, and the position of its first byte there.
-    pub fn shared(&self) -> Option<(&Shared, usize)> {
+    pub fn shared(&self) -> Option<(&SharedMapping, usize)> {
         let Buffer::Cpu(buffer) = self.buffer() else { return None };
         let whole = match buffer.owner::<Storage>() {
             Some(storage) => storage.shared()?.0,
-            None => buffer.owner::<Shared>()?,
+            None => buffer.owner::<SharedMapping>()?,
         };
         // The slice of a storage may have been taken before the storage was shared.
         let at = (buffer.ptr() as usize).checked_sub(whole.ptr() as usize)?;

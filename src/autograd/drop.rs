@@ -7,7 +7,7 @@
 use super::node::{Edges, Node, Work};
 use crate::rt::counters;
 use crate::rt::counters::Count;
-use crate::rt::thread_state::{Own, own};
+use crate::rt::thread_state::{ThreadState, thread_state};
 use std::cell::RefCell;
 
 /// Nesting depth from which drops are deferred.
@@ -22,23 +22,23 @@ thread_local! {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        own(|own| self.drop_in(own));
+        thread_state(|thread| self.drop_in(thread));
     }
 }
 
 impl Node {
-    fn drop_in(&mut self, own: &Own) {
-        counters::add_to(own, Count::Nodes, -1);
-        let depth = own.drops.get();
+    fn drop_in(&mut self, thread: &ThreadState) {
+        counters::add_to(thread, Count::Nodes, -1);
+        let depth = thread.drops.get();
         if depth >= NESTED {
             let remains = (std::mem::take(&mut self.edges), self.take_work());
             // During thread teardown the list is gone; then the rest is dropped in place.
             if PENDING.try_with(|p| p.borrow_mut().push(remains)).is_ok() {
-                own.drops_wait.set(true);
+                thread.drops_wait.set(true);
             }
             return;
         }
-        own.drops.set(depth + 1);
+        thread.drops.set(depth + 1);
         self.edges.clear();
         match &mut self.work {
             Work::Op { state, .. } => *state.get_mut().unwrap_or_else(|e| e.into_inner()) = None,
@@ -46,13 +46,13 @@ impl Node {
             // It may also own earlier nodes.
             _ => drop(self.take_work()),
         }
-        while depth == 0 && own.drops_wait.get() {
+        while depth == 0 && thread.drops_wait.get() {
             match PENDING.try_with(|p| p.borrow_mut().pop()) {
                 Ok(Some(item)) => drop(item),
-                _ => own.drops_wait.set(false),
+                _ => thread.drops_wait.set(false),
             }
         }
-        own.drops.set(depth);
+        thread.drops.set(depth);
     }
 
     fn take_work(&mut self) -> Work {

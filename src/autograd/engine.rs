@@ -5,7 +5,7 @@
 //! and custom functions acquire it themselves. Several threads may run backward over one graph: accumulation into a
 //! leaf is locked.
 
-use super::kit;
+use super::engine_ops;
 use super::mode::{self, GradGuard};
 use super::node::{Grads, Node, Work};
 use super::{final_callbacks, forward, hooks, saved};
@@ -149,7 +149,7 @@ fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
         captured: vec![None; inputs.len()],
     };
     for (i, (edge, grad)) in request.roots.into_iter().enumerate() {
-        let grad = fit(grad, &edge, None, i)?;
+        let grad = match_metadata(grad, &edge, None, i)?;
         pass.deliver(&edge, Some(grad))?;
     }
     while let Some(Turn(_, key)) = pass.heap.pop() {
@@ -179,7 +179,7 @@ impl Pass<'_> {
                         let node = Node::of(node);
                         (node.seq, node.outputs.len(), Target::Node(node))
                     }
-                    Edge::Leaf(to) => (to.turn(), 1, Target::Leaf(to.leaf().clone())),
+                    Edge::Leaf(to) => (to.leaf_seq(), 1, Target::Leaf(to.leaf().clone())),
                 };
                 self.heap.push(Turn(turn, key));
                 let inputs = inputs.max(edge.output() as usize + 1);
@@ -188,7 +188,7 @@ impl Pass<'_> {
         };
         let slot = &mut waiting.grads[edge.output() as usize];
         *slot = match (slot.take(), grad) {
-            (Some(old), Some(grad)) => Some((kit().add)(&old, &grad)?),
+            (Some(old), Some(grad)) => Some((engine_ops().add)(&old, &grad)?),
             (old, grad) => old.or(grad),
         };
         Ok(())
@@ -319,7 +319,7 @@ fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<G
         // The node's hooks see gradients without a target too.
         let Some(e) = edge else { continue };
         let Some(g) = grad.take() else { continue };
-        *grad = Some(fit(g, e, Some(node), i)?);
+        *grad = Some(match_metadata(g, e, Some(node), i)?);
     }
     Ok(results)
 }
@@ -368,20 +368,20 @@ pub fn reaches_others(roots: &[Edge], inputs: &[Edge]) -> bool {
 
 /// Makes a gradient fit what `edge` leads to: sums broadcast dimensions, takes the real part, casts. `maker`: the node that
 /// returned it; none where the caller gave it.
-fn fit(grad: Tensor, edge: &Edge, maker: Option<&Node>, index: usize) -> Result<Tensor> {
+fn match_metadata(grad: Tensor, edge: &Edge, maker: Option<&Node>, index: usize) -> Result<Tensor> {
     match edge {
         Edge::Node(target, output) => match Node::of_ref(target).outputs.get(*output as usize) {
-            Some(f) => fit_to(grad, (&f.shape, f.dtype, f.device), maker, index),
+            Some(f) => match_shape_dtype(grad, (&f.shape, f.dtype, f.device), maker, index),
             None => Ok(grad),
         },
         Edge::Leaf(to) => {
             let (leaf, own) = (to.leaf(), grad.dtype());
-            fit_to(grad, (leaf.shape(), leaf.grad_dtype().unwrap_or(own), leaf.device()), maker, index)
+            match_shape_dtype(grad, (leaf.shape(), leaf.grad_dtype().unwrap_or(own), leaf.device()), maker, index)
         }
     }
 }
 
-pub(crate) fn fit_to(
+pub(crate) fn match_shape_dtype(
     grad: Tensor,
     wanted: (&[usize], DType, Device),
     maker: Option<&Node>,
@@ -404,12 +404,12 @@ pub(crate) fn fit_to(
         if !fits {
             return Err(invalid(format!("got {} but expected shape compatible with {}", Show(g.shape()), Show(shape))));
         }
-        g = (kit().sum_to)(&g, shape)?;
+        g = (engine_ops().sum_to)(&g, shape)?;
     }
     if g.dtype().is_complex() && !dtype.is_complex() {
-        g = (kit().real)(&g)?;
+        g = (engine_ops().real)(&g)?;
     }
-    if g.dtype() != dtype { (kit().cast)(&g, dtype) } else { Ok(g) }
+    if g.dtype() != dtype { (engine_ops().cast)(&g, dtype) } else { Ok(g) }
 }
 
 /// Serialises accumulation across threads, so that concurrent backward calls lose no gradients.
@@ -431,10 +431,10 @@ fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
         }
         Some(old) if !recorded && !old.requires_grad() => {
             let _pinned = (old.pin(), grad.pin());
-            (kit().add_)(&old, &grad)?
+            (engine_ops().add_)(&old, &grad)?
         }
         Some(old) => {
-            leaf.set_grad(Some((kit().add)(&old, &grad)?));
+            leaf.set_grad(Some((engine_ops().add)(&old, &grad)?));
             tracer::notify(|t| t.changed(leaf, Change::Grad));
         }
     }
@@ -453,17 +453,17 @@ fn grad_layout(leaf: &Tensor) -> Layout {
 fn copied(grad: &Tensor, layout: Layout) -> Result<Tensor> {
     // Who captures the pass sees the op that makes the memory; otherwise the memory is enough.
     let fresh = match tracer::enabled() {
-        true => (kit().empty)(&layout, grad)?,
+        true => (engine_ops().empty)(&layout, grad)?,
         false => Tensor::of_layout(layout, grad.dtype(), grad.device())?,
     };
-    (kit().copy_)(&fresh, grad)?;
+    (engine_ops().copy_)(&fresh, grad)?;
     Ok(fresh)
 }
 
 fn check_nan(node: &Node, results: &[Option<Tensor>]) -> Result<()> {
     for (i, g) in results.iter().enumerate() {
         if let Some(g) = g
-            && (kit().has_nan)(g)?
+            && (engine_ops().has_nan)(g)?
         {
             return Err(Error::runtime(format!("Function '{}' returned nan values in its {i}th output.", node.name())));
         }

@@ -8,10 +8,10 @@
 //! primal; and two tangents share memory where their primals do, and nowhere else. So writes in place to a primal are
 //! repeated on its tangent, and every view sees both.
 
-use super::{history, kit};
+use super::{engine_ops, history};
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, same, same_dims};
-use crate::rt::thread_state::own;
+use crate::rt::thread_state::thread_state;
 use crate::storage::Storage;
 use crate::tensor::{HAS_FN, Meta, Tangents, Tensor};
 use std::cell::{Cell, RefCell};
@@ -49,7 +49,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// The levels that calls of this thread see, one bit for each.
 #[inline]
 pub fn visible() -> u32 {
-    own(|own| own.forward.get())
+    thread_state(|thread| thread.forward.get())
 }
 /// The numbers of the levels in a mask, outer levels first.
 pub fn levels(mask: u32) -> impl Iterator<Item = usize> {
@@ -62,7 +62,7 @@ pub fn open() -> u32 {
 /// Whether derivatives of what runs now may be wanted, so that it must consist of differentiable calls.
 #[inline]
 pub fn differentiating() -> bool {
-    own(|own| own.grad.get() || own.forward.get() != 0)
+    thread_state(|thread| thread.grad.get() || thread.forward.get() != 0)
 }
 /// Whether derivatives with respect to `t` are taken: it requires grad and is recorded, or has a tangent.
 pub fn is_differentiated(t: &Tensor) -> bool {
@@ -72,7 +72,7 @@ pub fn is_differentiated(t: &Tensor) -> bool {
 fn set_visible(change: impl FnOnce(u32) -> u32) {
     match HIDDEN.get() {
         Some(mask) => HIDDEN.set(Some(change(mask))),
-        None => own(|own| own.forward.set(change(own.forward.get()))),
+        None => thread_state(|thread| thread.forward.set(change(thread.forward.get()))),
     }
 }
 
@@ -112,8 +112,8 @@ pub fn set_enabled(on: bool) -> bool {
     let before = enabled();
     if before != on {
         match on {
-            true => own(|own| own.forward.set(HIDDEN.take().unwrap_or(0))),
-            false => HIDDEN.set(Some(own(|own| own.forward.replace(0)))),
+            true => thread_state(|thread| thread.forward.set(HIDDEN.take().unwrap_or(0))),
+            false => HIDDEN.set(Some(thread_state(|thread| thread.forward.replace(0)))),
         }
     }
     before
@@ -124,7 +124,7 @@ pub struct Visible(u32);
 
 impl Visible {
     pub fn only(mask: u32) -> Visible {
-        Visible(own(|own| own.forward.replace(mask)))
+        Visible(thread_state(|thread| thread.forward.replace(mask)))
     }
     /// The levels outside `level`, of those seen now.
     pub fn outside(level: usize) -> Visible {
@@ -133,7 +133,7 @@ impl Visible {
 }
 impl Drop for Visible {
     fn drop(&mut self) {
-        own(|own| own.forward.set(self.0));
+        thread_state(|thread| thread.forward.set(self.0));
     }
 }
 
@@ -146,12 +146,16 @@ pub(super) struct Moved {
 
 impl Moved {
     pub fn away() -> Moved {
-        Moved { levels: LEVELS.take(), hidden: HIDDEN.take(), visible: own(|own| own.forward.replace(0)) }
+        Moved {
+            levels: LEVELS.take(),
+            hidden: HIDDEN.take(),
+            visible: thread_state(|thread| thread.forward.replace(0)),
+        }
     }
     pub fn here(self) {
         LEVELS.set(self.levels);
         HIDDEN.set(self.hidden);
-        own(|own| own.forward.set(self.visible));
+        thread_state(|thread| thread.forward.set(self.visible));
     }
 }
 
@@ -240,13 +244,13 @@ pub fn start(t: &Tensor, level: usize) -> Result<Tensor> {
     match t.view_info().filter(|_| !is_constant(t, level)) {
         None => {
             let zeros = like(t)?;
-            (kit().zero_)(&zeros)?;
+            (engine_ops().zero_)(&zeros)?;
             put(t, level, Some(zeros.clone()))?;
             Ok(zeros)
         }
         Some(view) => {
             let zeros = like(&view.base)?;
-            (kit().zero_)(&zeros)?;
+            (engine_ops().zero_)(&zeros)?;
             put(&view.base, level, Some(zeros.clone()))?;
             let part = history::same_view(t, view, &zeros)?;
             put(t, level, Some(part.clone()))?;
@@ -270,7 +274,7 @@ fn lies_alike(t: &Tensor, tangent: &Tensor) -> bool {
 fn like(t: &Tensor) -> Result<Tensor> {
     let own = t.layout();
     if own.is_dense() || t.view_info().is_some() || own.has_internal_overlap() {
-        return (kit().empty)(&own.fresh(), t);
+        return (engine_ops().empty)(&own.fresh(), t);
     }
     // A base with gaps, which views of it may cover.
     let layout = Layout { offset: 0, shape: same_dims(&own.shape), strides: same_dims(&own.strides) };
@@ -288,6 +292,6 @@ fn copied(t: &Tensor, tangent: &Tensor) -> Result<Tensor> {
     }
     let copy = like(t)?;
     debug_assert!(same(&t.layout().shape, &copy.layout().shape));
-    (kit().copy_)(&copy, tangent)?;
+    (engine_ops().copy_)(&copy, tangent)?;
     Ok(copy)
 }

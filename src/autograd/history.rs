@@ -5,20 +5,20 @@
 //! whose recorded version is older than the storage's then regenerates its history from the base (`AsStrided`, or the
 //! same view ops again if the dtype changed on the way).
 
-use super::kit;
+use super::engine_ops;
 use super::node::{Edges, Grads, Node, Work};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::op::gradient::Facts;
+use crate::op::gradient::TensorMeta;
 use crate::op::{Args, Call, Ints, Op, Value};
 use crate::rt::emplace;
-use crate::rt::thread_state::{Own, own};
+use crate::rt::thread_state::{ThreadState, thread_state};
 use crate::storage::Storage;
 use crate::tensor::slot::Creation;
 use crate::tensor::{
-    Edge, GradFn, HAS_FN, INFERENCE, LEAF_GRAD, LeafUse, Meta, RETAINS, Remake, Replay, Tensor, ViewInfo,
+    Edge, GradFn, HAS_FN, INFERENCE, LEAF_GRAD, LeafEdge, Meta, RETAINS, Remake, Replay, Tensor, ViewInfo,
 };
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
@@ -29,18 +29,18 @@ use std::sync::atomic::Ordering;
 /// gradient.
 pub fn grad_edge(t: &Tensor) -> Result<Option<Edge>> {
     let mut edges = Edges::new();
-    own(|own| push_edge(own, t, &mut edges))?;
+    thread_state(|thread| push_edge(thread, t, &mut edges))?;
     Ok(edges.pop().flatten())
 }
 
 /// Pushes the `grad_edge` of `t`, constructed in place, since moving it would cost more than making it.
 #[inline]
-pub fn push_edge(own: &Own, t: &Tensor, edges: &mut Edges) -> Result<()> {
+pub fn push_edge(thread: &ThreadState, t: &Tensor, edges: &mut Edges) -> Result<()> {
     refresh_view(t)?;
     if t.flag(HAS_FN) {
         emplace::push(edges, || t.slot().grad_fn.clone());
     } else if t.flag(LEAF_GRAD) {
-        emplace::push(edges, || Some(Edge::Leaf(LeafUse::new(t, || super::node::seq_after(own, 0)))));
+        emplace::push(edges, || Some(Edge::Leaf(LeafEdge::new(t, || super::node::seq_after(thread, 0)))));
     } else {
         // Also for a view created without recording, although it requires grad if its base does.
         emplace::push(edges, || None);
@@ -61,7 +61,7 @@ fn accumulator(leaf: &Tensor) -> Arc<Node> {
         return Node::of(&known);
     }
     let work = Work::Accumulate(leaf.clone());
-    let node = Node::new("AccumulateGrad", work, SmallVec::new(), smallvec![Facts::of(leaf)]);
+    let node = Node::new("AccumulateGrad", work, SmallVec::new(), smallvec![TensorMeta::of(leaf)]);
     let shared: Arc<dyn GradFn> = node.clone();
     leaf.set_accumulator(Some(&shared));
     node
@@ -105,7 +105,7 @@ fn view_edge(t: &Tensor, view: &ViewInfo) -> Result<Edge> {
 /// A tensor over the same storage, with `layout` at another offset.
 fn window(of: &Tensor, layout: &Layout, offset: i64) -> Result<Tensor> {
     let geometry = of.layout().strides.iter().chain([&of.layout().offset]).map(|&s| s as i64).collect::<Ints>();
-    kit().as_strided.call((of, &*layout.shape, &*layout.strides, offset, geometry)).ok()
+    engine_ops().as_strided.call((of, &*layout.shape, &*layout.strides, offset, geometry)).ok()
 }
 
 /// `window` for a tensor at a different offset than the one `layout` was taken from, whose offset was `from`.
@@ -313,7 +313,7 @@ pub fn rebase(t: &Tensor, node: &Arc<Node>) -> Result<()> {
             edges.extend(node.edges.iter().skip(1).cloned());
             let part = Part { base: base.layout().clone(), view: t.layout().clone(), replay: t.replay() };
             let work = Work::CopySlices(Box::new(CopySlices { inner: node.clone(), part }));
-            let copy = Node::new("CopySlices", work, edges, smallvec![Facts::of(base)]);
+            let copy = Node::new("CopySlices", work, edges, smallvec![TensorMeta::of(base)]);
             set_history(base, &copy, 0);
             t.set_grad_fn(view_edge(t, view)?);
             view.version.store(t.version(), Ordering::Release);
@@ -362,7 +362,7 @@ pub struct CopySlices {
 impl CopySlices {
     /// The view's part of the gradient goes through the op's backward; the rest passes through unchanged.
     pub fn apply(&self, node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
-        let k = kit();
+        let k = engine_ops();
         let Some(grad) = &grads[0] else { return Ok(SmallVec::from_elem(None, self.inner.edges.len().max(1))) };
         let result = self.part.like_base(grad.dtype(), grad.device())?;
         (k.copy_)(&result, grad)?;

@@ -98,9 +98,9 @@ fn retain(t: &Tensor, node: &Arc<Node>, grad: &Tensor) -> Result<()> {
         return Ok(());
     }
     let total = match t.grad() {
-        Some(old) => (super::kit().add)(&old, grad)?,
+        Some(old) => (super::engine_ops().add)(&old, grad)?,
         // A copy, since the gradient continues through the graph and the user may write to `.grad`.
-        None => (super::kit().packed)(grad)?,
+        None => (super::engine_ops().packed)(grad)?,
     };
     t.set_grad(Some(total));
     tracer::notify(|tracer| tracer.changed(t, tracer::Change::Grad));

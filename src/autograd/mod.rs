@@ -25,7 +25,7 @@ use crate::op::Op;
 use crate::tensor::Tensor;
 
 /// The ops that the engine itself needs. They are declared in `ops`, a later module.
-pub struct Kit {
+pub struct EngineOps {
     pub add: fn(&Tensor, &Tensor) -> Result<Tensor>,
     pub add_: fn(&Tensor, &Tensor) -> Result<()>,
     /// Sums a gradient back over broadcast dimensions.
@@ -38,7 +38,7 @@ pub struct Kit {
     pub clone: fn(&Tensor) -> Result<Tensor>,
     /// A row-major copy.
     pub packed: fn(&Tensor) -> Result<Tensor>,
-    pub zeros: fn(&crate::op::gradient::Facts) -> Result<Tensor>,
+    pub zeros: fn(&crate::op::gradient::TensorMeta) -> Result<Tensor>,
     /// Uninitialised, of a layout, with the dtype and device of a tensor.
     pub empty: fn(&crate::layout::Layout, &Tensor) -> Result<Tensor>,
     pub has_nan: fn(&Tensor) -> Result<bool>,
@@ -51,9 +51,9 @@ pub struct Kit {
 
 // Resolved at link time within this crate, so there is no initialisation that a caller could forget.
 unsafe extern "Rust" {
-    safe fn rustgrad_engine_kit() -> &'static Kit;
+    safe fn rustgrad_engine_ops() -> &'static EngineOps;
 }
 
-pub fn kit() -> &'static Kit {
-    rustgrad_engine_kit()
+pub fn engine_ops() -> &'static EngineOps {
+    rustgrad_engine_ops()
 }

@@ -1,29 +1,29 @@
 //! Whether ops are recorded: grad mode and inference mode, per thread.
 
-use crate::rt::thread_state::own;
+use crate::rt::thread_state::thread_state;
 
 #[inline]
 pub fn grad_enabled() -> bool {
-    own(|own| own.grad.get())
+    thread_state(|thread| thread.grad.get())
 }
 /// Sets grad mode and returns the previous mode.
 pub fn set_grad_enabled(on: bool) -> bool {
-    own(|own| own.grad.replace(on))
+    thread_state(|thread| thread.grad.replace(on))
 }
 #[inline]
 pub fn inference_enabled() -> bool {
-    own(|own| own.inference.get())
+    thread_state(|thread| thread.inference.get())
 }
 pub fn set_inference_enabled(on: bool) -> bool {
-    own(|own| own.inference.replace(on))
+    thread_state(|thread| thread.inference.replace(on))
 }
 /// Anomaly mode: 0 off, 1 records where nodes were created, 2 also checks gradients for NaN.
 #[inline]
 pub fn anomaly() -> u8 {
-    own(|own| own.anomaly.get())
+    thread_state(|thread| thread.anomaly.get())
 }
 pub fn set_anomaly(level: u8) -> u8 {
-    own(|own| own.anomaly.replace(level))
+    thread_state(|thread| thread.anomaly.replace(level))
 }
 
 /// Sets grad mode until it is dropped.

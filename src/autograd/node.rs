@@ -9,13 +9,13 @@ use super::hooks::Hooks;
 use super::saved::hooked;
 use super::saved_args::{Kept, Place, State, reshaped};
 use crate::error::{Error, Result};
-use crate::op::gradient::{Facts, Saves};
+use crate::op::gradient::{Saves, TensorMeta};
 use crate::op::tracer::FormulaGuard;
-use crate::op::{Back, Call, Grad, OUT0, Op, Value, Vjp};
+use crate::op::{Call, Grad, OUT0, Op, Value, Vjp, VjpCtx};
 use crate::rt::counters;
 use crate::rt::counters::Count;
 use crate::rt::emplace;
-use crate::rt::thread_state::{Own, own};
+use crate::rt::thread_state::{ThreadState, thread_state};
 use crate::tensor::{Edge, Foreign, GradFn, Tangents, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -65,7 +65,7 @@ pub struct Node {
     pub work: Work,
     pub edges: Edges,
     /// Shape, dtype and device of each output of the forward op.
-    pub outputs: SmallVec<[Facts; 1]>,
+    pub outputs: SmallVec<[TensorMeta; 1]>,
     pub(super) rare: OnceLock<Box<Rare>>,
 }
 
@@ -92,14 +92,14 @@ impl GradFn for Node {
 
 /// The smallest number of this thread's counter above `met`.
 #[inline]
-pub fn seq_after(own: &Own, met: u64) -> u64 {
-    let seq = own.clock.get().max(met) + 1;
-    own.clock.set(seq);
+pub fn seq_after(thread: &ThreadState, met: u64) -> u64 {
+    let seq = thread.clock.get().max(met) + 1;
+    thread.clock.set(seq);
     seq
 }
 
-fn seq_of(own: &Own, edges: &Edges) -> u64 {
-    seq_after(own, edges.iter().flatten().map(Edge::seq).fold(0, u64::max))
+fn seq_of(thread: &ThreadState, edges: &Edges) -> u64 {
+    seq_after(thread, edges.iter().flatten().map(Edge::seq).fold(0, u64::max))
 }
 
 impl Node {
@@ -115,18 +115,18 @@ impl Node {
         name: impl Into<Cow<'static, str>>,
         work: Work,
         edges: Edges,
-        outputs: SmallVec<[Facts; 1]>,
+        outputs: SmallVec<[TensorMeta; 1]>,
     ) -> Arc<Node> {
-        own(|own| {
-            let (name, seq) = (Name::Text(name.into()), seq_of(own, &edges));
-            counters::add_to(own, Count::Nodes, 1);
+        thread_state(|thread| {
+            let (name, seq) = (Name::Text(name.into()), seq_of(thread, &edges));
+            counters::add_to(thread, Count::Nodes, 1);
             let node = Arc::new(Node { name, seq, work, edges, outputs, rare: OnceLock::new() });
-            node.witnessed(own);
+            node.witnessed(thread);
             node
         })
     }
-    fn witnessed(self: &Arc<Node>, own: &Own) {
-        if own.anomaly.get() > 0 {
+    fn witnessed(self: &Arc<Node>, thread: &ThreadState) {
+        if thread.anomaly.get() > 0 {
             super::diagnostics::made(self);
         }
     }
@@ -176,7 +176,7 @@ impl Node {
     /// Saves the outputs when hooks pack them: hooks see tensors with their history, so this runs after the history is
     /// set.
     pub fn pack_outputs(&self, outputs: &[Tensor]) -> Result<()> {
-        let (true, Work::Op { op, state }) = (own(hooked), &self.work) else { return Ok(()) };
+        let (true, Work::Op { op, state }) = (thread_state(hooked), &self.work) else { return Ok(()) };
         let mut packed = Kept::default();
         packed.outputs(wanted_saves(op, &self.edges), outputs)?;
         let mut state = state.lock().unwrap_or_else(|e| e.into_inner());
@@ -242,16 +242,16 @@ impl Node {
         grads: &[Option<Tensor>],
         wanted: u64,
     ) -> Result<Grads> {
-        let Unpacked { args, outputs, facts } = self.unpack(op, state, owner)?;
+        let Unpacked { args, outputs, metas } = self.unpack(op, state, owner)?;
         // Other threads may own these tensors too, and this one does not hold the interpreter lock.
         let shared = args.iter().flat_map(Value::tensors).filter(|t| t.owners() > 1);
         let _pinned: SmallVec<[_; 2]> = shared.map(Tensor::pin).collect();
-        let mut back = Back {
+        let mut back = VjpCtx {
             call: Call { op, args: &args },
             grads,
-            facts: &facts,
+            metas: &metas,
             outputs: &outputs,
-            output_facts: &self.outputs,
+            output_metas: &self.outputs,
             wanted: 0,
         };
         let _reported = FormulaGuard::new(Arc::as_ptr(self) as usize, op, wanted);
@@ -268,13 +268,13 @@ impl Node {
         // Unpack hooks run Python, and an error asks this node where it was created: release the lock first.
         let kept = state.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let Some(kept) = kept else { return Err(freed()) };
-        let mut facts: SmallVec<[(usize, Facts); 2]> = SmallVec::new();
-        facts.extend(bits(kept.like_output).map(|i| (i, self.outputs[0].clone())));
-        facts.extend(kept.facts.into_iter().map(|(i, f)| (i as usize, f)));
+        let mut metas: SmallVec<[(usize, TensorMeta); 2]> = SmallVec::new();
+        metas.extend(bits(kept.like_output).map(|i| (i, self.outputs[0].clone())));
+        metas.extend(kept.metas.into_iter().map(|(i, f)| (i as usize, f)));
         let params = op.sig.params().iter();
         let mut args: SmallVec<[Value; 3]> = params.map(|p| p.default_value(&op.sig).unwrap_or_default()).collect();
         // Tensors that no formula reads.
-        facts.iter().for_each(|(i, _)| args[*i] = Value::None);
+        metas.iter().for_each(|(i, _)| args[*i] = Value::None);
         for (i, v) in kept.plain {
             args[i as usize] = v;
         }
@@ -284,8 +284,8 @@ impl Node {
             let t = saved.unpack(owner, &self.outputs)?;
             if let Place::Input(i) | Place::Item(i, _) = place {
                 (list, nth) = (i, if i == list { nth + 1 } else { 0 });
-                let first = facts.iter().position(|(of, _)| *of == i as usize).unwrap_or(facts.len());
-                if let Some((_, f)) = facts.get(first + nth).filter(|(_, f)| *f.shape != *t.shape()) {
+                let first = metas.iter().position(|(of, _)| *of == i as usize).unwrap_or(metas.len());
+                if let Some((_, f)) = metas.get(first + nth).filter(|(_, f)| *f.shape != *t.shape()) {
                     return Err(reshaped(&t, &f.shape));
                 }
             }
@@ -304,24 +304,24 @@ impl Node {
                 }
             }
         }
-        Ok(Unpacked { args, outputs, facts })
+        Ok(Unpacked { args, outputs, metas })
     }
 }
 
 /// Runs the formulas of an op: one gradient for each edge.
-pub(crate) fn gradients(back: &mut Back, wanted: u64) -> Result<Grads> {
+pub(crate) fn gradients(back: &mut VjpCtx, wanted: u64) -> Result<Grads> {
     match &back.call.op.vjp {
         Vjp::Each(list) => {
             let one = |(i, g): (usize, &Grad)| (wanted & (1 << i) != 0).then(|| (g.formula)(back).ok()).transpose();
             list.iter().enumerate().map(one).collect()
         }
         Vjp::Zero(args) => {
-            let zeros = |arg: usize| (super::kit().zeros)(&back.facts(arg));
+            let zeros = |arg: usize| (super::engine_ops().zeros)(&back.meta_of(arg));
             let one = |(i, &arg): (usize, &usize)| (wanted & (1 << i) != 0).then(|| zeros(arg)).transpose();
             args.iter().enumerate().map(one).collect()
         }
         Vjp::Joint(j) => {
-            back.wanted = wanted_args(j.args, back.call.args, back.facts, wanted);
+            back.wanted = wanted_args(j.args, back.call.args, back.metas, wanted);
             Ok((j.formula)(back)?.into())
         }
         _ => Err(Error::internal("a node was recorded for an op without a gradient")),
@@ -332,7 +332,7 @@ pub(crate) fn gradients(back: &mut Back, wanted: u64) -> Result<Grads> {
 pub(super) struct Unpacked {
     pub args: SmallVec<[Value<'static>; 3]>,
     pub outputs: Grads,
-    pub facts: SmallVec<[(usize, Facts); 2]>,
+    pub metas: SmallVec<[(usize, TensorMeta); 2]>,
 }
 
 /// Positions of the set bits.
@@ -341,10 +341,10 @@ fn bits(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 /// Bits by edge -> bits by argument position (a list argument has one edge per item).
-fn wanted_args(list: &[usize], args: &[Value], facts: &[(usize, Facts)], wanted: u64) -> u32 {
+fn wanted_args(list: &[usize], args: &[Value], metas: &[(usize, TensorMeta)], wanted: u64) -> u32 {
     let (mut edge, mut out) = (0, 0u32);
     for &a in list {
-        let n = if matches!(args[a], Value::Tensors(_)) { facts.iter().filter(|(i, _)| *i == a).count() } else { 1 };
+        let n = if matches!(args[a], Value::Tensors(_)) { metas.iter().filter(|(i, _)| *i == a).count() } else { 1 };
         for _ in 0..n {
             if edge < 64 && wanted & (1 << edge) != 0 {
                 out |= 1 << a;
@@ -369,11 +369,11 @@ pub fn freed() -> Error {
 }
 
 /// Records a call under the op's name.
-pub fn record(own: &Own, call: &Call, outputs: &[Tensor]) -> Result<Arc<Node>> {
+pub fn record(thread: &ThreadState, call: &Call, outputs: &[Tensor]) -> Result<Arc<Node>> {
     if let Vjp::Missing = call.op.vjp {
         return Ok(missing(call, outputs, edges(call)?, ""));
     }
-    recorded(own, Name::Op(call.op), call, outputs, |edges| collect_edges(own, call, edges))
+    recorded(thread, Name::Op(call.op), call, outputs, |edges| collect_edges(thread, call, edges))
 }
 
 /// Records a call in place, with edges that were collected before it changed its arguments.
@@ -385,20 +385,21 @@ pub fn record_inplace(call: &Call, outputs: &[Tensor], edges: Edges) -> Result<A
         *place = edges;
         Ok(())
     };
-    own(|own| recorded(own, Name::InPlace(call.op), call, outputs, connect))
+    thread_state(|thread| recorded(thread, Name::InPlace(call.op), call, outputs, connect))
 }
 
 /// The node of a call without a formula; `form` is PyTorch's suffix to the op's name.
 fn missing(call: &Call, outputs: &[Tensor], edges: Edges, form: &str) -> Arc<Node> {
     let name = call.op.public().replace('.', "_");
     let refusal = Work::Fails(format!("derivative for aten::{name}{form} is not implemented"));
-    Node::new("NotImplemented", refusal, edges, outputs.iter().map(Facts::of).collect())
+    Node::new("NotImplemented", refusal, edges, outputs.iter().map(TensorMeta::of).collect())
 }
 
 /// From now on a gradient that passes by `t` is an error.
 pub fn refuse_gradient(t: &Tensor, message: String) -> Result<()> {
     let edge = super::history::grad_edge(t)?;
-    let node = Node::new("Refused", Work::Fails(message), smallvec::smallvec![edge], smallvec::smallvec![Facts::of(t)]);
+    let node =
+        Node::new("Refused", Work::Fails(message), smallvec::smallvec![edge], smallvec::smallvec![TensorMeta::of(t)]);
     super::history::set_history(t, &node, 0);
     Ok(())
 }
@@ -407,13 +408,13 @@ pub fn refuse_gradient(t: &Tensor, message: String) -> Result<()> {
 /// them would cost as much as making them.
 #[inline]
 fn recorded(
-    own: &Own,
+    thread: &ThreadState,
     name: Name,
     call: &Call,
     outputs: &[Tensor],
     connect: impl FnOnce(&mut Edges) -> Result<()>,
 ) -> Result<Arc<Node>> {
-    counters::add_to(own, Count::Nodes, 1);
+    counters::add_to(thread, Count::Nodes, 1);
     let mut node = emplace::arc(|| Node {
         name,
         seq: 0,
@@ -428,17 +429,17 @@ fn recorded(
         return Ok(node);
     };
     connect(edges)?;
-    *seq = seq_of(own, edges);
+    *seq = seq_of(thread, edges);
     let saves = wanted_saves(call.op, edges);
-    outputs.iter().for_each(|t| emplace::push(made, || Facts::of(t)));
+    outputs.iter().for_each(|t| emplace::push(made, || TensorMeta::of(t)));
     let kept = state.get_mut().unwrap_or_else(|e| e.into_inner()).get_or_insert_default();
     for (i, (v, p)) in call.args.iter().zip(call.op.sig.params()).enumerate() {
         kept.argument((i as u32, p), v, i < 16 && saves & (1 << i) != 0, made.first())?;
     }
-    if !hooked(own) {
+    if !hooked(thread) {
         kept.outputs(saves, outputs)?;
     }
-    node.witnessed(own);
+    node.witnessed(thread);
     Ok(node)
 }
 
@@ -450,15 +451,15 @@ fn wanted_saves(op: &Op, edges: &[Option<Edge>]) -> Saves {
 /// One edge for each differentiable argument; `None` for a number or a tensor without gradient.
 pub fn edges(call: &Call) -> Result<Edges> {
     let mut edges = Edges::new();
-    own(|own| collect_edges(own, call, &mut edges)).map(|()| edges)
+    thread_state(|thread| collect_edges(thread, call, &mut edges)).map(|()| edges)
 }
 
 #[inline]
-fn collect_edges(own: &Own, call: &Call, edges: &mut Edges) -> Result<()> {
+fn collect_edges(thread: &ThreadState, call: &Call, edges: &mut Edges) -> Result<()> {
     let connect = |i: usize| match &call.args[i] {
-        Value::Tensors(list) => list.iter().flatten().try_for_each(|t| super::history::push_edge(own, t, edges)),
+        Value::Tensors(list) => list.iter().flatten().try_for_each(|t| super::history::push_edge(thread, t, edges)),
         v => match v.as_tensor() {
-            Some(t) => super::history::push_edge(own, t, edges),
+            Some(t) => super::history::push_edge(thread, t, edges),
             None => {
                 emplace::push(edges, || None);
                 Ok(())
@@ -466,7 +467,7 @@ fn collect_edges(own: &Own, call: &Call, edges: &mut Edges) -> Result<()> {
         },
     };
     match &call.op.vjp {
-        Vjp::Missing => call.all_tensors().try_for_each(|t| super::history::push_edge(own, t, edges)),
+        Vjp::Missing => call.all_tensors().try_for_each(|t| super::history::push_edge(thread, t, edges)),
         vjp => vjp.each_arg(connect),
     }
 }

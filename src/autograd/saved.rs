@@ -7,8 +7,8 @@
 use super::node::Node;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::op::gradient::Facts;
-use crate::rt::thread_state::{Own, own};
+use crate::op::gradient::TensorMeta;
+use crate::rt::thread_state::{ThreadState, thread_state};
 use crate::storage::Storage;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor, Visit};
 use std::cell::RefCell;
@@ -38,7 +38,7 @@ pub fn push_hooks(hooks: SavedHooks) -> Result<()> {
 fn change_hooks(change: impl FnOnce(&mut Vec<SavedHooks>)) {
     HOOKS.with_borrow_mut(|list| {
         change(list);
-        own(|own| own.hooked.set(!list.is_empty()));
+        thread_state(|thread| thread.hooked.set(!list.is_empty()));
     });
 }
 /// From now on, hooks are rejected with this message in this thread; returns the previous message.
@@ -82,8 +82,8 @@ impl Modes {
 
 /// Whether hooks currently pack saved tensors.
 #[inline]
-pub fn hooked(own: &Own) -> bool {
-    own.hooked.get()
+pub fn hooked(thread: &ThreadState) -> bool {
+    thread.hooked.get()
 }
 pub fn pop_hooks() {
     let mut last = None;
@@ -151,7 +151,7 @@ impl Saved {
     }
     /// The tensor as it was saved; an error if it has been modified since. `made` is the metadata of its node's
     /// outputs.
-    pub fn unpack(self, owner: &Arc<Node>, made: &[Facts]) -> Result<Tensor> {
+    pub fn unpack(self, owner: &Arc<Node>, made: &[TensorMeta]) -> Result<Tensor> {
         match self {
             Saved::Input { tensor, version, leaf } => {
                 check(&tensor, version)?;
@@ -172,20 +172,20 @@ impl Saved {
     }
 
     /// A saved output without its history.
-    fn output_tensor(&self, made: &[Facts]) -> Result<Tensor> {
+    fn output_tensor(&self, made: &[TensorMeta]) -> Result<Tensor> {
         let Saved::Output { storage, layout, output, .. } = self else {
             return Err(Error::internal("no saved output"));
         };
-        let facts = &made[*output as usize];
-        let layout = layout.as_ref().map_or_else(|| Layout::contiguous(&facts.shape), |l| Layout::clone(l));
-        if layout.numel() > 0 && layout.end() * facts.dtype.size() > storage.bytes() {
+        let meta = &made[*output as usize];
+        let layout = layout.as_ref().map_or_else(|| Layout::contiguous(&meta.shape), |l| Layout::clone(l));
+        if layout.numel() > 0 && layout.end() * meta.dtype.size() > storage.bytes() {
             return Err(Error::runtime("a result was given other data while it was saved for backward"));
         }
-        Ok(Tensor::from_meta(Meta { storage: storage.clone(), layout, dtype: facts.dtype }))
+        Ok(Tensor::from_meta(Meta { storage: storage.clone(), layout, dtype: meta.dtype }))
     }
 
     /// Packs, by hooks, a tensor that was saved without.
-    pub fn repack(&mut self, hooks: &SavedHooks, made: &[Facts]) -> Result<()> {
+    pub fn repack(&mut self, hooks: &SavedHooks, made: &[TensorMeta]) -> Result<()> {
         allowed()?;
         *self = match self {
             Saved::Input { tensor, version, .. } => {
@@ -220,7 +220,7 @@ pub fn freed_hooks() -> Error {
 /// Packs a tensor by the innermost hooks, if any; what they compute is not recorded.
 fn packed(t: &Tensor) -> Result<Option<Unpack>> {
     let last = || HOOKS.with_borrow(|list| list.last().cloned());
-    let Some(hooks) = own(hooked).then(last).flatten() else { return Ok(None) };
+    let Some(hooks) = thread_state(hooked).then(last).flatten() else { return Ok(None) };
     pack(&hooks, t).map(Some)
 }
 

@@ -3,7 +3,7 @@
 use super::saved::Saved;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result, Show};
-use crate::op::gradient::Facts;
+use crate::op::gradient::TensorMeta;
 use crate::op::signature::Default;
 use crate::op::{OUT0, Param, Value};
 use crate::rt::emplace;
@@ -20,7 +20,7 @@ pub struct Kept {
     /// Tensor arguments with the same metadata as the first output, one bit per position.
     pub(crate) like_output: u32,
     /// Metadata of the other tensor arguments, by position (list items consecutively).
-    pub(crate) facts: Vec<(u32, Facts)>,
+    pub(crate) metas: Vec<(u32, TensorMeta)>,
 }
 
 /// The argument or result that a saved tensor is.
@@ -62,7 +62,7 @@ impl Kept {
         (i, p): (u32, &Param),
         v: &Value,
         read: bool,
-        like: Option<&Facts>,
+        like: Option<&TensorMeta>,
     ) -> Result<()> {
         match v {
             v if is_default(p, v) => {}
@@ -70,7 +70,7 @@ impl Kept {
                 let Some(t) = v.as_tensor() else { return Ok(()) };
                 match like {
                     Some(f) if f.fit(t) && i < 32 => self.like_output |= 1 << i,
-                    _ => self.facts.push((i, Facts::of(t))),
+                    _ => self.metas.push((i, TensorMeta::of(t))),
                 }
                 if read {
                     self.tensors.push((Place::Input(i), Saved::input(t)?));
@@ -85,7 +85,7 @@ impl Kept {
     #[inline(never)]
     fn list(&mut self, i: u32, list: &[Option<Tensor>], read: bool) -> Result<()> {
         for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
-            self.facts.push((i, Facts::of(t)));
+            self.metas.push((i, TensorMeta::of(t)));
             if read {
                 self.tensors.push((Place::Item(i, k as u32), Saved::input(t)?));
             }

@@ -123,8 +123,8 @@ impl Node {
     pub fn kept(self: &Arc<Node>, name: &str) -> Result<Option<Value<'static>>> {
         let Work::Op { op, state } = &self.work else { return Ok(None) };
         let Some(place) = find(op, name) else { return Ok(None) };
-        let Unpacked { args, outputs, facts } = self.unpack(op, state, self)?;
-        let sizes = |i: usize| facts.iter().find(|(a, _)| *a == i).map(|(_, f)| f.shape.clone()).unwrap_or_default();
+        let Unpacked { args, outputs, metas } = self.unpack(op, state, self)?;
+        let sizes = |i: usize| metas.iter().find(|(a, _)| *a == i).map(|(_, f)| f.shape.clone()).unwrap_or_default();
         Ok(Some(match place {
             Place::Input(i) | Place::Plain(i) => args[i].clone(),
             Place::Output(i) => outputs[i].clone().map_or(Value::None, Value::Owned),

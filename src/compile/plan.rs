@@ -16,7 +16,7 @@ use crate::layout::Layout;
 use crate::op::number::{Number, Numbers};
 use crate::op::tracer::Form;
 use crate::op::{Args, Body, Outputs, Value};
-use crate::rt::thread_state::own;
+use crate::rt::thread_state::thread_state;
 use crate::storage::WeakStorage;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
@@ -39,7 +39,7 @@ pub enum Failure {
 
 /// Tensors that a stage reads for the last time, and whether others see what it does.
 #[derive(Default)]
-struct Facts {
+struct Liveness {
     last: SmallVec<[usize; 4]>,
     effect: bool,
 }
@@ -65,7 +65,7 @@ pub struct Plan {
     steps: Vec<Step>,
     /// What runs in their place.
     stages: Vec<Stage>,
-    facts: Vec<Facts>,
+    liveness: Vec<Liveness>,
     results: Vec<usize>,
     /// The released graph that each result refers to.
     graphs: Vec<Option<Edge>>,
@@ -84,8 +84,8 @@ impl Plan {
         variant: Variant,
     ) -> Plan {
         let stages = passes::as_recorded(&steps);
-        let mut plan = Plan { sources, steps, stages, facts: Vec::new(), results, graphs, read_grads, variant };
-        plan.facts = plan.liveness();
+        let mut plan = Plan { sources, steps, stages, liveness: Vec::new(), results, graphs, read_grads, variant };
+        plan.liveness = plan.liveness();
         plan
     }
     /// Runs passes; `looks` are what the tensors look like in every run, by number. Steps that are recorded in a graph stay
@@ -97,7 +97,7 @@ impl Plan {
         let steps = self.steps.iter().cloned().enumerate().collect();
         let parts = Parts { sources: &self.sources, looks, results: &self.results, steps };
         self.stages = passes::run(parts, chosen);
-        self.facts = self.liveness();
+        self.liveness = self.liveness();
     }
     pub fn len(&self) -> usize {
         self.steps.len()
@@ -136,25 +136,25 @@ impl Plan {
         args.filter_map(|a| if let Arg::Number(n, _) = a { Some(n.clone()) } else { None }).collect()
     }
 
-    fn liveness(&self) -> Vec<Facts> {
-        let mut facts: Vec<Facts> = self.stages.iter().map(|_| Facts::default()).collect();
+    fn liveness(&self) -> Vec<Liveness> {
+        let mut liveness: Vec<Liveness> = self.stages.iter().map(|_| Liveness::default()).collect();
         // The tensor whose memory each one shows, as far as it is known.
         let mut shown: Vec<usize> = (0..self.sources.len()).collect();
         let mut inside: Vec<bool> = self.sources.iter().map(|s| matches!(s, Source::Made)).collect();
         let mut last = vec![None; self.sources.len()];
-        for (i, (stage, fact)) in self.stages.iter().zip(&mut facts).enumerate() {
+        for (i, (stage, live)) in self.stages.iter().zip(&mut liveness).enumerate() {
             for step in stage.steps() {
-                fact.effect |= is_visible(step, &mut shown, &mut inside);
+                live.effect |= is_visible(step, &mut shown, &mut inside);
                 step.reads(|n| last[n] = Some(i));
                 step.makes(|n| last[n] = last[n].max(Some(i)));
             }
         }
         for (n, at) in last.iter().enumerate() {
             if let Some(at) = at.filter(|_| !self.results.contains(&n)) {
-                facts[at].last.push(n);
+                liveness[at].last.push(n);
             }
         }
-        facts
+        liveness
     }
 
     /// Runs the steps; returns what then stands for the results. `slots` are the numbers that replace those recorded, in the order
@@ -203,12 +203,12 @@ impl Plan {
         let mode = autograd::grad_enabled();
         let _mode = GradGuard::new(mode);
         // A level of forward mode sees each step.
-        let as_one = own(|own| own.forward.get() == 0);
+        let as_one = thread_state(|thread| thread.forward.get() == 0);
         let anew =
             |stage: &Stage| stage.numbered().any(|(i, _)| slots.binary_search_by_key(&i, |(s, _)| s.step).is_ok());
         let mut reads: SmallVec<[Scalar; 4]> = SmallVec::new();
-        for (stage, facts) in self.stages.iter().zip(&self.facts) {
-            *effect |= facts.effect;
+        for (stage, liveness) in self.stages.iter().zip(&self.liveness) {
+            *effect |= liveness.effect;
             let numbers = Numbers { arguments, reads: &reads };
             let as_one = as_one && (slots.is_empty() || !anew(stage));
             match stage {
@@ -227,7 +227,7 @@ impl Plan {
             if let Some(seen) = &mut seen {
                 stage.steps().for_each(|step| step.makes(|n| seen.note(n, &now)));
             }
-            for &n in &facts.last {
+            for &n in &liveness.last {
                 now[n] = None;
             }
         }

@@ -9,7 +9,7 @@ use super::parallel::par_for;
 use super::reduce::reducer::{Block, Lanes};
 use super::reduce::reducers;
 use super::simd;
-use super::view::{Ptr, View, ensure, load, store};
+use super::view::{SendPtr, View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::mem::MaybeUninit;
@@ -96,7 +96,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
         if parts > 1 {
             // Bounded by a 65,536th of the input: only fewer than 32 lines are split into parts.
             let mut found = vec![(T::LOWEST, 0usize); units * parts];
-            let slots = Ptr(found.as_mut_ptr());
+            let slots = SendPtr(found.as_mut_ptr());
             par_for(units * parts, 1, |range| {
                 for i in range {
                     let ([base, ..], _): ([usize; 3], _) = at(i / parts);

@@ -16,7 +16,7 @@ use super::panel::{Panels, Part};
 use super::parallel::try_par_for;
 use super::scratch::Temp;
 use super::simd::{self, Kernel};
-use super::view::{Ptr, View, ensure};
+use super::view::{SendPtr, View, ensure};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::rt::reserve::try_list;
@@ -99,7 +99,7 @@ unsafe fn packed<T: Float + Vectors>(v: &View, transposed: bool) -> Result<Vec<P
     let &[batch, heads, rows, cols] = v.shape else { return Ok(Vec::new()) };
     let (terms, cols) = if transposed { (cols, rows) } else { (rows, cols) };
     let mut all = try_list((0..batch * heads).map(|_| Panels::<T>::room(terms, cols)))?;
-    let (slots, strides) = (Ptr(all.as_mut_ptr()), if transposed { [1, v.strides[2]] } else { [v.strides[2], 1] });
+    let (slots, strides) = (SendPtr(all.as_mut_ptr()), if transposed { [1, v.strides[2]] } else { [v.strides[2], 1] });
     try_par_for(batch * heads, 1 + (1 << 14) / (terms * cols).max(1), |range| {
         for i in range {
             // SAFETY: each index is packed by one task; the rows are those of the operand.

@@ -5,7 +5,7 @@
 
 use super::parallel::par_for;
 use super::pool::{self, Block};
-use super::shared::Shared;
+use super::shared::SharedMapping;
 use crate::error::{Error, Result};
 use crate::rt::alloc::ALIGN;
 use std::any::Any;
@@ -57,7 +57,7 @@ impl CpuBuffer {
         CpuBuffer { ptr, bytes, capacity: 0, owner: Some(owner), read_only }
     }
     /// Memory that other processes can map.
-    pub fn shared(memory: Shared) -> CpuBuffer {
+    pub fn shared(memory: SharedMapping) -> CpuBuffer {
         CpuBuffer::foreign(memory.ptr(), memory.bytes(), Box::new(memory), false)
     }
     #[inline]

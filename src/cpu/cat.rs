@@ -5,7 +5,7 @@
 
 use super::nontemporal::{fence, is_large, move_past_cache};
 use super::parallel::par_for;
-use super::view::{Ptr, View, ensure};
+use super::view::{SendPtr, View, ensure};
 use crate::error::Result;
 use smallvec::SmallVec;
 
@@ -50,8 +50,8 @@ pub fn join(rows: usize, views: &[View], out: View) -> Result<bool> {
 unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
     let width: usize = parts.iter().map(|p| p.1).sum();
     let large = is_large(rows * width * size);
-    let parts: Vec<_> = parts.iter().map(|&(p, n)| (Ptr(p.cast_mut()), n * size)).collect();
-    let out = Ptr(out);
+    let parts: Vec<_> = parts.iter().map(|&(p, n)| (SendPtr(p.cast_mut()), n * size)).collect();
+    let out = SendPtr(out);
     par_for(rows, GRAIN / width, |range| {
         let mut to = range.start * width * size;
         for row in range {
@@ -88,7 +88,8 @@ unsafe fn alternate<T: Copy>(rows: usize, parts: &[Part], out: *mut T) -> bool {
 
 /// SAFETY: as `join`, with `N` parts.
 unsafe fn weave<T: Copy, const N: usize>(rows: usize, parts: &[Part], out: *mut T) {
-    let (parts, out): ([Ptr<T>; N], _) = (std::array::from_fn(|k| Ptr(parts[k].0.cast_mut().cast())), Ptr(out));
+    let (parts, out): ([SendPtr<T>; N], _) =
+        (std::array::from_fn(|k| SendPtr(parts[k].0.cast_mut().cast())), SendPtr(out));
     par_for(rows, GRAIN / N, |range| {
         // SAFETY: every part has an element for each row, and ranges are disjoint.
         let (sources, out): ([&[T]; N], _) = unsafe {

@@ -11,12 +11,12 @@ pub const NO_POINTERS: Pointers = [std::ptr::null(); MAX_INPUTS];
 
 /// A pointer shared by tasks, whose accesses are disjoint by construction.
 #[derive(Clone, Copy)]
-pub(crate) struct Shared<T>(pub T);
+pub(crate) struct TaskShared<T>(pub T);
 // SAFETY: each task reads operands and writes only its own part of the output.
-unsafe impl<T> Send for Shared<T> {}
+unsafe impl<T> Send for TaskShared<T> {}
 // SAFETY: as above.
-unsafe impl<T> Sync for Shared<T> {}
-impl<T: Copy> Shared<T> {
+unsafe impl<T> Sync for TaskShared<T> {}
+impl<T: Copy> TaskShared<T> {
     pub(crate) fn get(&self) -> T {
         self.0
     }
@@ -60,7 +60,7 @@ impl Flat<'_> {
             return unsafe { f(inputs.as_ptr(), out, n) };
         }
         let (size_in, size_out) = (self.class.dtype().size(), self.entry.result.size());
-        let (base, out) = (Shared(inputs), Shared(out));
+        let (base, out) = (TaskShared(inputs), TaskShared(out));
         // In whole blocks, so that the result does not depend on the number of threads.
         par_for(n.div_ceil(BLOCK), self.grain.div_ceil(BLOCK), |r| {
             let mut part = NO_POINTERS;

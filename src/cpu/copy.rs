@@ -4,7 +4,7 @@
 //! `stack`, `repeat`, `roll` and crops. Otherwise tiles are gathered, converted and scattered through L1. Results too
 //! large for the cache are written with non-temporal stores (`stream`).
 
-use super::contiguous::Shared;
+use super::contiguous::TaskShared;
 use super::convert::{ConvertFn, converter};
 use super::lines::for_runs;
 use super::map::{Input, Output, store};
@@ -56,7 +56,7 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
         return unsafe { runs(&space, to, ptr, out.ptr, large) };
     }
     let grain = GRAIN.div_ceil(space.len);
-    let (src, dst) = (Shared(ptr), Shared(out.ptr));
+    let (src, dst) = (TaskShared(ptr), TaskShared(out.ptr));
     par_for(space.tiles, grain, |tiles| {
         let mut scratch = Scratch::take();
         let mut tile = space.tile(tiles.start);
@@ -105,7 +105,7 @@ unsafe fn repeat(rows: usize, bytes: usize, src: *const u8, dst: *mut u8) {
 ///
 /// SAFETY: every element of the space is in bounds; the operands do not overlap.
 unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: bool) {
-    let (src, dst) = (Shared(src), Shared(dst));
+    let (src, dst) = (TaskShared(src), TaskShared(dst));
     let each = |[o, i]: [usize; 2], n: usize| {
         // SAFETY: runs lie within the space and are disjoint; `fence` follows.
         unsafe {
@@ -131,7 +131,7 @@ unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: 
 
 /// SAFETY: `n` elements each, of sizes `from` and `to`, not overlapping.
 unsafe fn run(n: usize, src: *const u8, from: usize, dst: *mut u8, to: usize, step: Option<ConvertFn>) {
-    let (src, dst) = (Shared(src), Shared(dst));
+    let (src, dst) = (TaskShared(src), TaskShared(dst));
     par_for(n, GRAIN, |r| {
         // SAFETY: ranges lie within `0..n` and are disjoint.
         unsafe {
@@ -156,7 +156,7 @@ pub unsafe fn fill(shape: &[usize], out: &Output, value: Scalar) {
     let mut element = [0u64; 2];
     store(value, out.dtype, &mut element);
     let space = Space::new(shape, &[Walk { strides: out.strides, size }], size);
-    let dst = Shared(out.ptr);
+    let dst = TaskShared(out.ptr);
     if space.is_contiguous() {
         return par_for(shape.iter().product(), GRAIN, |r| {
             // SAFETY: ranges lie within the output and are disjoint.

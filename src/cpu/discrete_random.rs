@@ -6,7 +6,7 @@
 //! rejection method for generating Poisson random variables" (1993), algorithm PTRS; the same, "The generation of
 //! binomial random variates" (1993), algorithms BINV and BTRS.
 
-use super::contiguous::Shared;
+use super::contiguous::TaskShared;
 use super::incomplete::mass;
 use super::parallel::par_for;
 use super::philox::Philox;
@@ -44,7 +44,7 @@ pub fn binomial(counts: &[f64], chances: &[f64], out: &mut [f64], philox: Philox
 
 /// Writes `one` of every element's index and stream.
 pub(crate) fn each(out: &mut [f64], philox: Philox, one: impl Fn(usize, &mut Stream) -> f64 + Sync) {
-    let (n, to) = (out.len(), Shared(out.as_mut_ptr()));
+    let (n, to) = (out.len(), TaskShared(out.as_mut_ptr()));
     par_for(n, GRAIN, |part| {
         for i in part {
             let x = one(i, &mut Stream { philox, index: i as u64, round: 0 });

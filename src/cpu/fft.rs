@@ -5,7 +5,7 @@
 //! allocate infallibly: their memory is probed for beforehand.
 
 use super::parallel::try_par_for;
-use super::view::{Ptr, View, ensure};
+use super::view::{SendPtr, View, ensure};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::rt::reserve::{filled, probe};
@@ -84,7 +84,7 @@ impl Precision for f64 {
 /// The lines of a row-major operand along one dimension: element `j` of line `(o, i)` lies at `(o n + j) inner + i`.
 #[derive(Clone, Copy)]
 struct Lines<E> {
-    ptr: Ptr<E>,
+    ptr: SendPtr<E>,
     outer: usize,
     n: usize,
     inner: usize,
@@ -96,7 +96,7 @@ impl<E: Copy> Lines<E> {
         // Saturating: the sizes of an empty operand may overflow.
         let product = |sizes: &[usize]| sizes.iter().copied().fold(1, usize::saturating_mul);
         let (outer, inner) = (product(&v.shape[..dim]), product(&v.shape[dim + 1..]));
-        Ok(Lines { ptr: Ptr(v.ptr.cast()), outer, n: v.shape[dim], inner })
+        Ok(Lines { ptr: SendPtr(v.ptr.cast()), outer, n: v.shape[dim], inner })
     }
     /// Blocks of neighbouring lines in one outer index.
     fn blocks(&self) -> usize {

@@ -18,7 +18,7 @@ use super::number_class::Fuse;
 use super::parallel::{num_threads, try_par_for};
 use super::scratch::Temp;
 use super::simd::{self, Kernel};
-use super::view::{Ptr, View, ensure, load, store};
+use super::view::{SendPtr, View, ensure, load, store};
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
@@ -361,7 +361,7 @@ unsafe fn batched<T: Multiply>(
     let panels = (work / TASK).clamp(1, most.max(1));
     // The last panel also takes the remainder: it is no smaller than the others.
     let edge = |i: usize| if i == panels { side } else { side / UNIT * i / panels * UNIT };
-    let share = (Ptr(a_matrix.ptr), Ptr(b_matrix.ptr), Ptr(out_matrix.ptr));
+    let share = (SendPtr(a_matrix.ptr), SendPtr(b_matrix.ptr), SendPtr(out_matrix.ptr));
     let strides = |x: &Matrix<T>| [x.rows, x.cols];
     let product = T::product([m, n, k], strides(&a_matrix), strides(&b_matrix));
     // Panels of columns are no runs of a row-major result.
@@ -406,7 +406,7 @@ impl Wide {
         let mut strides = contiguous_strides(&compact);
         let data: Temp<f32> = Temp::new(compact.iter().product())?;
         if read {
-            let slots = Ptr(data.ptr());
+            let slots = SendPtr(data.ptr());
             for_lines(&compact, [v.strides, &strides], |[i, o], n, [di, _]| {
                 // SAFETY: the run lies inside the operand and the copy; a contiguous copy has runs of step one.
                 unsafe { load(v.dtype, v.at(i), di, n, slots.at(o)) }

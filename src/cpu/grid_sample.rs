@@ -11,7 +11,7 @@ use super::arith::Arith;
 use super::number_class::Fuse;
 use super::parallel::try_par_for;
 use super::simd::{self, Kernel};
-use super::view::{Ptr, View, ensure};
+use super::view::{SendPtr, View, ensure};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kinds::{Outside, Sampling};
@@ -69,7 +69,7 @@ pub fn grid_sample(x: View, grid: View, s: Settings, out: View) -> Result<()> {
 fn forward<T: Coordinate>(x: View, grid: View, s: Settings, out: View) -> Result<()> {
     let is = shapes(&x, &grid, &out)?;
     let (x, grid) = (slice::<T>(&x), slice::<T>(&grid));
-    let (out, dims, chunks) = (Ptr(out.ptr as *mut T), is.sizes.len(), is.points.div_ceil(CHUNK));
+    let (out, dims, chunks) = (SendPtr(out.ptr as *mut T), is.sizes.len(), is.points.div_ceil(CHUNK));
     let work = CHUNK * (is.channels + 8) * s.sampling.count().pow(dims as u32);
     try_par_for(is.batch * chunks, (1 << 16) / work.max(1), |range| {
         let mut taps = Taps::<T>::new(s, dims, false)?;
@@ -156,10 +156,10 @@ fn backward<T: Coordinate>(
     let is = shapes(&x, &grid, &g)?;
     let (g, x, grid) = (slice::<T>(&g), slice::<T>(&x), slice::<T>(&grid));
     if let Some(dx) = dx {
-        by_input(g, grid, &is, s, Ptr(dx.ptr as *mut T))?;
+        by_input(g, grid, &is, s, SendPtr(dx.ptr as *mut T))?;
     }
     match dgrid {
-        Some(dgrid) => by_grid(g, x, grid, &is, s, Ptr(dgrid.ptr as *mut T)),
+        Some(dgrid) => by_grid(g, x, grid, &is, s, SendPtr(dgrid.ptr as *mut T)),
         None => Ok(()),
     }
 }
@@ -167,7 +167,7 @@ fn backward<T: Coordinate>(
 /// Channels that share the taps of a chunk in the gradient of the input.
 const GROUP: usize = 8;
 
-fn by_input<T: Coordinate>(g: &[T], grid: &[T], is: &Shapes, s: Settings, dx: Ptr<T>) -> Result<()> {
+fn by_input<T: Coordinate>(g: &[T], grid: &[T], is: &Shapes, s: Settings, dx: SendPtr<T>) -> Result<()> {
     let (dims, groups) = (is.sizes.len(), is.channels.div_ceil(GROUP));
     try_par_for(is.batch * groups, (1 << 14) / (is.points * GROUP).max(1), |range| {
         let mut taps = Taps::<T>::new(s, dims, false)?;
@@ -198,7 +198,7 @@ fn spread<T: Coordinate>(g: &[T], taps: &Taps<T>, dx: &mut [T]) {
     }
 }
 
-fn by_grid<T: Coordinate>(g: &[T], x: &[T], grid: &[T], is: &Shapes, s: Settings, dgrid: Ptr<T>) -> Result<()> {
+fn by_grid<T: Coordinate>(g: &[T], x: &[T], grid: &[T], is: &Shapes, s: Settings, dgrid: SendPtr<T>) -> Result<()> {
     let (dims, chunks) = (is.sizes.len(), is.points.div_ceil(CHUNK));
     let work = CHUNK * (is.channels + 8) * s.sampling.count().pow(dims as u32) * dims;
     try_par_for(is.batch * chunks, (1 << 16) / work.max(1), |range| {

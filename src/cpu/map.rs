@@ -5,7 +5,7 @@
 //! result is converted and scattered. So one loop per dtype serves all layouts, and mixed dtypes need no temporary
 //! tensor.
 
-use super::contiguous::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, Shared};
+use super::contiguous::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, TaskShared};
 use super::convert::{ConvertFn, converter};
 use super::loops::{BLOCK, LoopFn, Loops};
 use super::parallel::par_for;
@@ -124,7 +124,7 @@ impl Call<'_> {
                 return f(pointers.as_ptr(), out.ptr, self.n);
             }
         }
-        let (base, out) = (Shared(&*pointers), Shared(out.ptr));
+        let (base, out) = (TaskShared(&*pointers), TaskShared(out.ptr));
         par_for(self.n.div_ceil(BLOCK), self.flat.grain.div_ceil(BLOCK), |r| {
             let r = r.start * BLOCK..(r.end * BLOCK).min(self.n);
             let mut scratch = Scratch::take();
@@ -170,7 +170,7 @@ impl Call<'_> {
         let feeds: SmallVec<[Feed; 4]> = feeds.collect();
         let steps = out_steps(result, compute, own, out.dtype);
         let direct = steps == [None; 2];
-        let task = Shared(Task {
+        let task = TaskShared(Task {
             space,
             feeds,
             f: self.flat.entry.function(),

@@ -13,7 +13,7 @@ use crate::rt::alloc;
 use crate::rt::alloc::ALIGN;
 use crate::rt::counters;
 use crate::rt::counters::Count;
-use crate::rt::thread_state::own;
+use crate::rt::thread_state::thread_state;
 
 const HUGE: usize = 2 << 20;
 
@@ -48,12 +48,12 @@ pub fn take(bytes: usize) -> Option<Block> {
     }
     let class = alloc::class_of(bytes);
     let capacity = alloc::class_size(class);
-    own(|own| {
-        let ptr = alloc::take(own, class);
+    thread_state(|thread| {
+        let ptr = alloc::take(thread, class);
         if ptr.is_null() {
             return take_fresh(capacity);
         }
-        counters::add_to(own, Count::Allocated, capacity as isize);
+        counters::add_to(thread, Count::Allocated, capacity as isize);
         Some(Block { ptr, capacity, zero: false })
     })
 }
@@ -73,10 +73,10 @@ pub unsafe fn give(ptr: *mut u8, capacity: usize) {
         // SAFETY: the caller's promise.
         return unsafe { give_large(ptr, capacity) };
     }
-    own(|own| {
-        counters::add_to(own, Count::Allocated, -(capacity as isize));
+    thread_state(|thread| {
+        counters::add_to(thread, Count::Allocated, -(capacity as isize));
         // SAFETY: the caller's promise.
-        unsafe { alloc::give(own, alloc::class_of(capacity), ptr) };
+        unsafe { alloc::give(thread, alloc::class_of(capacity), ptr) };
     });
 }
 
@@ -206,7 +206,7 @@ fn map_huge(size: usize) -> Option<*mut u8> {
 
 /// Returns the free blocks of this thread and of the shared cache to the system.
 pub fn empty_cache() {
-    own(alloc::clear);
+    thread_state(alloc::clear);
     let blocks = {
         let mut shared = lock(&SHARED);
         shared.1 = 0;

@@ -10,7 +10,7 @@
 //!
 //! Multiply-adds are never fused here: every instruction set, and the shaders, give the same values.
 
-use super::contiguous::Shared;
+use super::contiguous::TaskShared;
 use super::convert::converter;
 use super::distributions::*;
 use super::isa::{Isa, isa};
@@ -125,7 +125,7 @@ unsafe fn draw<const N: usize, D: Draw<N>>(n: usize, out: *mut u8, dtype: DType,
     let chunk = LANES * N;
     let step = converter(D::Out::DTYPE, dtype);
     let wide = isa() >= Isa::Avx2;
-    let out = Shared(out);
+    let out = TaskShared(out);
     par_for(n.div_ceil(chunk), GRAIN, |chunks| {
         let mut words: Words = [[0; LANES]; 4];
         let mut lanes = [[D::Out::default(); LANES]; N];

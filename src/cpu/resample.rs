@@ -7,7 +7,7 @@
 use super::number_class::Fuse;
 use super::parallel::try_par_for;
 use super::simd::{self, Kernel};
-use super::view::{Ptr, View, ensure, load, store};
+use super::view::{SendPtr, View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::rt::reserve::{filled, list, room};
@@ -248,7 +248,7 @@ unsafe fn all<T: Blend>(x: View, taps: &[Taps], out: View, converted: Option<DTy
     let (rows_in, rows_out) = (x.shape[1], out.shape[1]);
     let step = (BLOCK / row_out.max(row_in.saturating_mul(rows_in) / rows_out).max(1)).clamp(1, rows_out);
     let blocks = rows_out.div_ceil(step);
-    let (from, into) = (Ptr(x.ptr), Ptr(out.ptr));
+    let (from, into) = (SendPtr(x.ptr), SendPtr(out.ptr));
     let size = x.dtype.size();
     try_par_for(x.shape[0] * blocks, BLOCK / (step * row_out).max(1), |range| {
         let mut room: [Vec<T>; 3] = Default::default();

@@ -130,7 +130,7 @@ unsafe fn run_forward<T: Float + Vectors>(o: &Layer, gates: View, last: View, la
         first: 0,
         scratch: std::ptr::null_mut(),
     };
-    let shared = Shared(job);
+    let shared = SharedJob(job);
     try_par_for(batch.div_ceil(TILE), 1, |range| {
         let shared = &shared;
         let scratch: Temp<T> = Temp::new(TILE * (wide + 2 * hidden))?;
@@ -142,9 +142,9 @@ unsafe fn run_forward<T: Float + Vectors>(o: &Layer, gates: View, last: View, la
 }
 
 /// A job whose copies work on different sequences.
-struct Shared<J>(J);
+struct SharedJob<J>(J);
 // SAFETY: the tasks read the same operands and write the rows of different sequences.
-unsafe impl<J> Sync for Shared<J> {}
+unsafe impl<J> Sync for SharedJob<J> {}
 
 /// The sequences from `first` on, through all steps. Pointers are to the operands that `forward` has checked.
 struct Forward<'a, T> {

@@ -7,7 +7,7 @@
 use super::arith::{Arith, Ordered};
 use super::lines::Others;
 use super::parallel::par_for;
-use super::view::{Ptr, View, ensure, load, store};
+use super::view::{SendPtr, View, ensure, load, store};
 use crate::dtype::{DType, Element, c128};
 use crate::error::{Error, Result};
 pub use crate::kinds::Scan;
@@ -23,7 +23,7 @@ const LANES: usize = 16;
 const BLOCK: usize = 1 << 15;
 
 /// One accumulation step.
-trait Rule<T: Copy>: Copy + Sync {
+trait Scanner<T: Copy>: Copy + Sync {
     /// Whether runs may be accumulated separately and combined by `step`; a product could overflow on the way to a
     /// finite result.
     const SPLITS: bool = false;
@@ -34,7 +34,7 @@ trait Rule<T: Copy>: Copy + Sync {
 
 #[derive(Clone, Copy)]
 struct Sum;
-impl<T: Arith> Rule<T> for Sum {
+impl<T: Arith> Scanner<T> for Sum {
     const SPLITS: bool = true;
     fn first(self) -> T {
         T::ZERO
@@ -46,7 +46,7 @@ impl<T: Arith> Rule<T> for Sum {
 }
 #[derive(Clone, Copy)]
 struct Prod;
-impl<T: Arith> Rule<T> for Prod {
+impl<T: Arith> Scanner<T> for Prod {
     fn first(self) -> T {
         T::ONE
     }
@@ -58,7 +58,7 @@ impl<T: Arith> Rule<T> for Prod {
 /// The last of equal maxima wins, and NaN propagates, as in PyTorch.
 #[derive(Clone, Copy)]
 struct Max;
-impl<T: Ordered> Rule<T> for Max {
+impl<T: Ordered> Scanner<T> for Max {
     fn first(self) -> T {
         T::LOWEST
     }
@@ -71,7 +71,7 @@ impl<T: Ordered> Rule<T> for Max {
 }
 #[derive(Clone, Copy)]
 struct Min;
-impl<T: Ordered> Rule<T> for Min {
+impl<T: Ordered> Scanner<T> for Min {
     fn first(self) -> T {
         T::HIGHEST
     }
@@ -84,7 +84,7 @@ impl<T: Ordered> Rule<T> for Min {
 }
 #[derive(Clone, Copy)]
 struct LogSumExp;
-impl Rule<f64> for LogSumExp {
+impl Scanner<f64> for LogSumExp {
     fn first(self) -> f64 {
         f64::NEG_INFINITY
     }
@@ -124,7 +124,7 @@ pub fn cumulative(kind: Scan, input: View, dim: usize, out: View, indices: Optio
     Ok(())
 }
 
-unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: View, indices: Option<View>) {
+unsafe fn run<T: Element, R: Scanner<T>>(rule: R, input: View, dim: usize, out: View, indices: Option<View>) {
     if input.numel() == 0 {
         return;
     }
@@ -178,13 +178,13 @@ struct Job<'a, T, R> {
     mark: std::marker::PhantomData<T>,
 }
 
-impl<T: Element, R: Rule<T>> Job<'_, T, R> {
+impl<T: Element, R: Scanner<T>> Job<'_, T, R> {
     /// The only line, in blocks.
     unsafe fn blocks(&self) {
         let range = |block: usize| block * BLOCK..self.length.min((block + 1) * BLOCK);
         // Bounded by a 32,768th of the line.
         let mut starts = vec![self.rule.first(); self.length.div_ceil(BLOCK)];
-        let slots = Ptr(starts.as_mut_ptr());
+        let slots = SendPtr(starts.as_mut_ptr());
         // SAFETY: each block has a slot of its own.
         par_for(starts.len(), 1, |blocks| blocks.for_each(|b| unsafe { *slots.at(b) = self.total(range(b)) }));
         let mut acc = self.rule.first();

@@ -7,7 +7,7 @@ use super::number_class::Fuse;
 use super::parallel::par_for;
 use super::scratch::Temp;
 use super::simd::{self, Kernel};
-use super::view::Ptr;
+use super::view::SendPtr;
 use crate::error::Result;
 
 /// Values searched in lockstep.
@@ -21,7 +21,7 @@ const FEW: usize = 4096;
 /// only row: before equal elements, or after them (`right`).
 pub fn places<T: PartialOrd + Copy + Sync>(sorted: &[T], values: &[T], rows: usize, right: bool, out: &mut [i64]) {
     let (n, m) = (sorted.len() / rows.max(1), values.len() / rows.max(1));
-    let out = Ptr(out.as_mut_ptr());
+    let out = SendPtr(out.as_mut_ptr());
     par_for(values.len(), GRAIN, |range| {
         let mut i = range.start;
         while i < range.end {

@@ -3,7 +3,7 @@
 use super::number_class::Fuse;
 use super::parallel::par_for;
 use super::simd::{self, Kernel};
-use super::view::{Ptr, View, ensure};
+use super::view::{SendPtr, View, ensure};
 use crate::dtype::{Element, Scalar};
 use crate::error::Result;
 use crate::with_dtype;
@@ -51,7 +51,7 @@ pub fn fill(out: View, rule: Sequence) -> Result<()> {
     ensure(out.is_contiguous(), "sequence")?;
     let n = out.numel();
     with_dtype!(out.dtype, T => {
-        let out = Ptr(out.ptr as *mut MaybeUninit<T>);
+        let out = SendPtr(out.ptr as *mut MaybeUninit<T>);
         par_for(n, GRAIN, |range| {
             for first in range.clone().step_by(PIECE) {
                 // SAFETY: there are `n` elements; ranges are disjoint.

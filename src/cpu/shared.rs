@@ -10,7 +10,7 @@ use std::any::Any;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A mapping of a shared file. `keeper` is dropped after it was unmapped.
-pub struct Shared {
+pub struct SharedMapping {
     ptr: *mut u8,
     bytes: usize,
     #[cfg(unix)]
@@ -20,11 +20,11 @@ pub struct Shared {
 
 // SAFETY: the mapping is plain memory, unmapped once by the owner of this value; reads and writes are synchronised by
 // nobody, as for every storage (Note [Shared memory]).
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedMapping {}
 // SAFETY: as above: shared access gives out a raw pointer only.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedMapping {}
 
-impl Shared {
+impl SharedMapping {
     pub fn ptr(&self) -> *mut u8 {
         self.ptr
     }
@@ -37,9 +37,9 @@ impl Shared {
 }
 
 #[cfg(unix)]
-impl Shared {
+impl SharedMapping {
     /// New memory, zeroed.
-    pub fn new(bytes: usize) -> Result<Shared> {
+    pub fn new(bytes: usize) -> Result<SharedMapping> {
         let file = unnamed()?;
         // SAFETY: the descriptor is open.
         let sized = libc::off_t::try_from(bytes.max(1)).map(|n| unsafe { libc::ftruncate(file.as_raw_fd(), n) });
@@ -51,24 +51,34 @@ impl Shared {
         unsafe {
             libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW)
         };
-        Shared::map(file, bytes, true, None)
+        SharedMapping::map(file, bytes, true, None)
     }
     /// The first bytes of an open file, whose descriptor is duplicated. With `keep` the duplicate stays open, so that the
     /// memory can be sent on.
-    pub fn open(fd: i32, bytes: usize, keep: bool, keeper: Option<Box<dyn Any + Send + Sync>>) -> Result<Shared> {
+    pub fn open(
+        fd: i32,
+        bytes: usize,
+        keep: bool,
+        keeper: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Result<SharedMapping> {
         // SAFETY: `fcntl` checks the descriptor.
         let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
         if copy < 0 {
             return Err(failed(&format!("the descriptor {fd} cannot be used")));
         }
         // SAFETY: the descriptor was just opened and belongs to nobody else.
-        Shared::map(unsafe { OwnedFd::from_raw_fd(copy) }, bytes, keep, keeper)
+        SharedMapping::map(unsafe { OwnedFd::from_raw_fd(copy) }, bytes, keep, keeper)
     }
     /// The descriptor to send to another process.
     pub fn descriptor(&self) -> Option<i32> {
         self.file.as_ref().map(|f| f.as_raw_fd())
     }
-    fn map(file: OwnedFd, bytes: usize, keep: bool, keeper: Option<Box<dyn Any + Send + Sync>>) -> Result<Shared> {
+    fn map(
+        file: OwnedFd,
+        bytes: usize,
+        keep: bool,
+        keeper: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Result<SharedMapping> {
         let fd = file.as_raw_fd();
         // SAFETY: all zeros is a valid `stat`, which `fstat` fills.
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
@@ -93,12 +103,12 @@ impl Shared {
         if ptr == libc::MAP_FAILED {
             return Err(failed(&format!("{bytes} bytes could not be mapped")));
         }
-        Ok(Shared { ptr: ptr.cast(), bytes, file: keep.then_some(file), keeper })
+        Ok(SharedMapping { ptr: ptr.cast(), bytes, file: keep.then_some(file), keeper })
     }
 }
 
 #[cfg(unix)]
-impl Drop for Shared {
+impl Drop for SharedMapping {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `map` with this length, and is unmapped once.
         unsafe { libc::munmap(self.ptr.cast(), self.bytes.max(1)) };
@@ -146,11 +156,16 @@ fn unnamed() -> Result<OwnedFd> {
 }
 
 #[cfg(not(unix))]
-impl Shared {
-    pub fn new(_bytes: usize) -> Result<Shared> {
+impl SharedMapping {
+    pub fn new(_bytes: usize) -> Result<SharedMapping> {
         Err(absent())
     }
-    pub fn open(_fd: i32, _bytes: usize, _keep: bool, _keeper: Option<Box<dyn Any + Send + Sync>>) -> Result<Shared> {
+    pub fn open(
+        _fd: i32,
+        _bytes: usize,
+        _keep: bool,
+        _keeper: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Result<SharedMapping> {
         Err(absent())
     }
     pub fn descriptor(&self) -> Option<i32> {
@@ -170,8 +185,8 @@ mod tests {
 
     #[test]
     fn two_mappings_of_one_file_are_one_memory() {
-        let first = Shared::new(100).unwrap();
-        let second = Shared::open(first.descriptor().unwrap(), 100, false, None).unwrap();
+        let first = SharedMapping::new(100).unwrap();
+        let second = SharedMapping::open(first.descriptor().unwrap(), 100, false, None).unwrap();
         assert!(second.descriptor().is_none() && first.ptr() != second.ptr());
         // SAFETY: both mappings have 100 bytes and nobody else uses them.
         unsafe {
@@ -182,18 +197,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_mapped_is_an_error() {
-        let memory = Shared::new(10).unwrap();
-        assert!(Shared::open(memory.descriptor().unwrap(), 1 << 20, false, None).is_err());
-        assert!(Shared::open(-1, 1, false, None).is_err());
-        assert!(Shared::new(usize::MAX).is_err());
-        assert_eq!(Shared::new(0).unwrap().bytes(), 0);
+        let memory = SharedMapping::new(10).unwrap();
+        assert!(SharedMapping::open(memory.descriptor().unwrap(), 1 << 20, false, None).is_err());
+        assert!(SharedMapping::open(-1, 1, false, None).is_err());
+        assert!(SharedMapping::new(usize::MAX).is_err());
+        assert_eq!(SharedMapping::new(0).unwrap().bytes(), 0);
     }
 
     #[test]
     fn a_keeper_lives_as_long_as_the_mapping() {
         let keeper = Arc::new(());
-        let memory = Shared::new(1).unwrap();
-        let mapped = Shared::open(memory.descriptor().unwrap(), 1, true, Some(Box::new(keeper.clone()))).unwrap();
+        let memory = SharedMapping::new(1).unwrap();
+        let mapped =
+            SharedMapping::open(memory.descriptor().unwrap(), 1, true, Some(Box::new(keeper.clone()))).unwrap();
         assert_eq!(Arc::strong_count(&keeper), 2);
         drop(mapped);
         assert_eq!(Arc::strong_count(&keeper), 1);

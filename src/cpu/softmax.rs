@@ -10,7 +10,7 @@ use super::lanes::sums;
 use super::lines::Others;
 use super::number_class::Fuse;
 use super::parallel::par_for;
-use super::reduce::reducer::{Lanes, Rule};
+use super::reduce::reducer::{Lanes, Reducer};
 use super::reduce::reducers::{Max, SumExp};
 use super::simd::{self, Kernel};
 use super::view::{View, ensure, load, store};

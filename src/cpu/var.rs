@@ -10,7 +10,7 @@ use super::copy::copy;
 use super::map::{Input, Output};
 use super::number_class::Fuse;
 use super::reduce::driver::run;
-use super::reduce::reducer::{Lanes, Rule};
+use super::reduce::reducer::{Lanes, Reducer};
 use super::reduce::reducers::Sum;
 use super::reduce::{Reduce, reduce};
 use super::scratch::Temp;
@@ -99,7 +99,7 @@ fn merge<T: Copy>(a: Acc<T>, b: Acc<T>, delta_squared: f64, rest: impl Fn(f64) -
     Acc { count, mean: a.mean, rest: rest(share), squares: a.squares + b.squares + delta_squared * a.count * share }
 }
 
-impl<T: Float> Rule<T> for Moments {
+impl<T: Float> Reducer<T> for Moments {
     type Acc = Acc<f64>;
     type Out = T;
     fn empty(self) -> Acc<f64> {
@@ -133,7 +133,7 @@ impl<T: Float> Rule<T> for Moments {
             }
             for j in 0..width {
                 let block = corrected(rows.len(), means[j], sums[j], squares[j]);
-                *acc.add(j) = Rule::<T>::merge(self, *acc.add(j), block);
+                *acc.add(j) = Reducer::<T>::merge(self, *acc.add(j), block);
             }
         }
     }
@@ -188,7 +188,7 @@ pub(super) fn deviations<T: Float>(x: &[T], mean: T) -> (T, T) {
     (sums[0], squares[0])
 }
 
-impl Rule<c128> for Moments {
+impl Reducer<c128> for Moments {
     type Acc = Acc<c128>;
     type Out = f64;
     fn empty(self) -> Acc<c128> {
@@ -211,8 +211,8 @@ impl Rule<c128> for Moments {
             unsafe {
                 // Bounded by the rows of a bundle.
                 let column: Vec<c128> = rows.iter().map(|r| *r.add(j)).collect();
-                let block = Rule::<c128>::block::<F>(self, column.as_ptr(), column.len());
-                *acc.add(j) = Rule::<c128>::merge(self, *acc.add(j), block);
+                let block = Reducer::<c128>::block::<F>(self, column.as_ptr(), column.len());
+                *acc.add(j) = Reducer::<c128>::merge(self, *acc.add(j), block);
             }
         }
     }
@@ -228,11 +228,11 @@ impl Rule<c128> for Moments {
 /// `Moments` whose result is the variance and, as the imaginary part, the mean.
 #[derive(Clone, Copy)]
 struct Pair(Moments);
-impl<T: Float> Rule<T> for Pair {
+impl<T: Float> Reducer<T> for Pair {
     type Acc = Acc<f64>;
     type Out = c128;
     fn empty(self) -> Acc<f64> {
-        Rule::<T>::empty(self.0)
+        Reducer::<T>::empty(self.0)
     }
     #[inline(always)]
     unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> Acc<f64> {
@@ -246,7 +246,7 @@ impl<T: Float> Rule<T> for Pair {
     }
     #[inline(always)]
     fn merge(self, a: Acc<f64>, b: Acc<f64>) -> Acc<f64> {
-        Rule::<T>::merge(self.0, a, b)
+        Reducer::<T>::merge(self.0, a, b)
     }
     fn finish(self, acc: Acc<f64>, count: usize) -> c128 {
         let mean = if count == 0 { f64::NAN } else { acc.mean + acc.rest };

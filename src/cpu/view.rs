@@ -153,12 +153,12 @@ fn misused(kernel: &'static str) -> Error {
 
 /// An address that may cross threads.
 #[derive(Clone, Copy)]
-pub struct Ptr<T>(pub *mut T);
+pub struct SendPtr<T>(pub *mut T);
 // SAFETY: the kernels that share it write disjoint elements.
-unsafe impl<T> Send for Ptr<T> {}
+unsafe impl<T> Send for SendPtr<T> {}
 // SAFETY: as above.
-unsafe impl<T> Sync for Ptr<T> {}
-impl<T> Ptr<T> {
+unsafe impl<T> Sync for SendPtr<T> {}
+impl<T> SendPtr<T> {
     /// The address `i` elements further; a method, so that closures capture the whole wrapper.
     #[inline]
     pub fn at(&self, i: usize) -> *mut T {

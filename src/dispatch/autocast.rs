@@ -180,7 +180,7 @@ impl Region {
     fn cast(&self, t: &Tensor, to: DType) -> Result<Tensor> {
         let leaf = t.dtype() == DType::F32 && t.requires_grad() && t.is_leaf() && t.view_info().is_none();
         if to != self.lower || !leaf || !caching() {
-            return (autograd::kit().cast)(t, to);
+            return (autograd::engine_ops().cast)(t, to);
         }
         // A copy made without recording has no history, and is of no use where gradients are recorded.
         let fits = |made: &Tensor| made.dtype() == to && made.requires_grad() == autograd::grad_enabled();
@@ -188,7 +188,7 @@ impl Region {
         if let Some(made) = kept.filter(fits) {
             return Ok(made);
         }
-        let made = (autograd::kit().cast)(t, to)?;
+        let made = (autograd::engine_ops().cast)(t, to)?;
         let replaced = STATE.with(|s| s.casts.borrow_mut().insert(t.id(), (t.clone(), made.clone())));
         drop(replaced);
         Ok(made)

@@ -6,7 +6,7 @@ use crate::autograd::forward::Visible;
 use crate::autograd::{diagnostics, history, node};
 use crate::error::{Error, Result};
 use crate::op::tracer::{self, Form, Traced};
-use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp};
+use crate::op::{A0, AliasPolicy, Arguments, Body, Call, Forms, Op, OutDType, Value, Vjp};
 use crate::tensor::{Meta, Tensor};
 
 /// Calls `op` in place on its first argument and returns that tensor.
@@ -37,7 +37,7 @@ fn value_before(call: &Call) -> Result<Option<Tensor>> {
     let target = call.tensor(0)?;
     let computed = matches!(call.op.body, Body::Elementwise(_) | Body::Kernel(_));
     let recorded = computed && needs_record(call) && target.dtype().is_differentiable();
-    (recorded && reads_self(call.op)).then(|| (autograd::kit().clone)(target)).transpose()
+    (recorded && reads_self(call.op)).then(|| (autograd::engine_ops().clone)(target)).transpose()
 }
 
 fn inplace(op: &'static Op, args: &[Value], dual: bool, kept: Option<Tensor>) -> Result<Tensor> {
@@ -66,7 +66,7 @@ fn inplace(op: &'static Op, args: &[Value], dual: bool, kept: Option<Tensor>) ->
         // write. For an op without a gradient the copied values are constants. Tangents take this path too.
         let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
         if (tracked && !cut) || (dual && autograd::grad_enabled()) {
-            own[0] = Value::Owned((autograd::kit().clone)(&target)?);
+            own[0] = Value::Owned((autograd::engine_ops().clone)(&target)?);
         }
         let result = call(op, &own)?.swap_remove(0);
         elementwise::check_castable(result.dtype(), target.dtype())?;
@@ -102,7 +102,7 @@ fn writing_once(call: &Call, target: &Tensor) -> Result<Option<crate::op::Args<'
     if !target.layout().has_internal_overlap() || target.requires_grad() {
         return history::check_writable(target).map(|()| None);
     }
-    if call.op.sharing == Some(Sharing::Uniform) {
+    if call.op.alias_policy == Some(AliasPolicy::UniformWrite) {
         let mut own: crate::op::Args = call.args.iter().map(|v| v.clone().into_owned()).collect();
         own[0] = Value::Owned(target.with_layout(target.layout().unexpanded()));
         return Ok(Some(own));
@@ -129,7 +129,7 @@ fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Res
             target.set_grad_fn(e);
             history::follow_retained(&target)?;
         }
-        _ => (autograd::kit().copy_)(&target, result)?,
+        _ => (autograd::engine_ops().copy_)(&target, result)?,
     }
     Ok(target)
 }

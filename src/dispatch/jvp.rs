@@ -5,22 +5,22 @@
 //! level. Any other op with a gradient is a composite, and its steps propagate.
 
 use super::jvp_rules::{self, Dual};
+use crate::autograd::engine_ops;
 use crate::autograd::forward::{self, Visible, levels};
-use crate::autograd::kit;
 use crate::error::{Error, Result};
 use crate::op::{Args, Body, Call, Outputs, Value, Vjp};
-use crate::rt::thread_state::Own;
+use crate::rt::thread_state::ThreadState;
 use crate::tensor::Tensor;
 
 /// A call in a thread with levels of forward mode.
 #[cold]
 #[inline(never)]
-pub(super) fn call(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
+pub(super) fn call(thread: &ThreadState, call: &Call, outputs: &mut Outputs) -> Result<()> {
     if let Vjp::Composite = call.op.vjp {
-        return super::call_observed(own, call, outputs);
+        return super::call_observed(thread, call, outputs);
     }
     let visible = Visible::only(0);
-    super::call_observed(own, call, outputs)?;
+    super::call_observed(thread, call, outputs)?;
     drop(visible);
     propagate(call, outputs).map_err(|e| e.in_call(call.op.title()))
 }
@@ -130,11 +130,11 @@ pub(super) fn written(target: Tensor, result: &Tensor) -> Result<Tensor> {
         // A tangent that may not be written is replaced.
         let frozen = |t: &Tensor| crate::autograd::grad_enabled() && t.requires_grad() && t.is_leaf();
         match (old.filter(|t| !frozen(t)), new) {
-            (Some(old), Some(new)) => (kit().copy_)(&old, &new)?,
-            (Some(old), None) => (kit().zero_)(&old)?,
+            (Some(old), Some(new)) => (engine_ops().copy_)(&old, &new)?,
+            (Some(old), None) => (engine_ops().zero_)(&old)?,
             (None, new) => {
                 let place = forward::start(&target, level)?;
-                new.map_or(Ok(()), |new| (kit().copy_)(&place, &new))?;
+                new.map_or(Ok(()), |new| (engine_ops().copy_)(&place, &new))?;
             }
         }
     }

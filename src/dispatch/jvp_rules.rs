@@ -6,13 +6,13 @@
 //! gradient with respect to `g` transposes it back.
 
 use super::call as call_op;
-use crate::autograd::engine::fit_to;
-use crate::autograd::{self, GradGuard, Request, grad_enabled, history, kit, mode, node};
+use crate::autograd::engine::match_shape_dtype;
+use crate::autograd::{self, GradGuard, Request, engine_ops, grad_enabled, history, mode, node};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::op::gradient::Facts;
-use crate::op::{Args, Back, Body, Call, Grad, Jvp, Outputs, Value, Vjp};
-use crate::rt::thread_state::own;
+use crate::op::gradient::TensorMeta;
+use crate::op::{Args, Body, Call, Grad, Jvp, Outputs, Value, Vjp, VjpCtx};
+use crate::rt::thread_state::thread_state;
 use crate::tensor::{Edge, INFERENCE, LEAF_GRAD, Tensor};
 
 /// An argument, or an item of a list argument, with its tangent.
@@ -51,7 +51,7 @@ fn has_tangent(call: &Call, i: usize, y: &Tensor) -> bool {
 }
 
 fn zeros(call: &Call, i: usize, y: &Tensor) -> Result<Option<Tensor>> {
-    has_tangent(call, i, y).then(|| (kit().zeros)(&Facts::of(y))).transpose()
+    has_tangent(call, i, y).then(|| (engine_ops().zeros)(&TensorMeta::of(y))).transpose()
 }
 
 fn differentiable(call: &Call, made: Outputs) -> Tangents {
@@ -60,7 +60,7 @@ fn differentiable(call: &Call, made: Outputs) -> Tangents {
 
 fn summed(a: Tangents, b: Tangents) -> Result<Tangents> {
     let add = |pair| match pair {
-        (Some(a), Some(b)) => (kit().add)(&a, &b).map(Some),
+        (Some(a), Some(b)) => (engine_ops().add)(&a, &b).map(Some),
         (a, b) => Ok(a.or(b)),
     };
     a.into_iter().zip(b).map(add).collect()
@@ -69,7 +69,7 @@ fn summed(a: Tangents, b: Tangents) -> Result<Tangents> {
 /// Whether a view of the argument is the same view of its tangent: `as_strided` counts in places of the storage.
 fn same_memory(call: &Call, dual: &Dual) -> bool {
     let (a, b) = (dual.primal.meta(), dual.tangent.meta());
-    !std::ptr::eq(call.op, kit().as_strided)
+    !std::ptr::eq(call.op, engine_ops().as_strided)
         || (a.layout.offset == b.layout.offset
             && a.layout.strides == b.layout.strides
             && a.storage.bytes() == b.storage.bytes())
@@ -80,7 +80,7 @@ fn same_memory(call: &Call, dual: &Dual) -> bool {
 fn on_tangents(call: &Call, duals: &[Dual], jointly: bool) -> Result<Outputs> {
     let mut args: Args = call.args.iter().map(|v| v.reborrow()).collect();
     if jointly {
-        let zeros = |t: &Tensor| (kit().zeros)(&Facts::of(t));
+        let zeros = |t: &Tensor| (engine_ops().zeros)(&TensorMeta::of(t));
         call.op.vjp.each_arg(|i| {
             args[i] = match &call.args[i] {
                 Value::Tensors(list) => {
@@ -126,27 +126,27 @@ fn multilinear(call: &Call, outputs: &[Tensor], duals: &[Dual], added: &[usize])
 
 /// What gradient formulas read of a call that has just run.
 struct Ran {
-    facts: Vec<(usize, Facts)>,
+    metas: Vec<(usize, TensorMeta)>,
     outputs: Vec<Option<Tensor>>,
-    output_facts: Vec<Facts>,
+    output_metas: Vec<TensorMeta>,
 }
 
 impl Ran {
     fn new(call: &Call, outputs: &[Tensor]) -> Ran {
-        let of_arg = |(i, v): (usize, &Value)| v.tensors().map(|t| (i, Facts::of(t))).collect::<Vec<_>>();
+        let of_arg = |(i, v): (usize, &Value)| v.tensors().map(|t| (i, TensorMeta::of(t))).collect::<Vec<_>>();
         Ran {
-            facts: call.args.iter().enumerate().flat_map(of_arg).collect(),
+            metas: call.args.iter().enumerate().flat_map(of_arg).collect(),
             outputs: outputs.iter().cloned().map(Some).collect(),
-            output_facts: outputs.iter().map(Facts::of).collect(),
+            output_metas: outputs.iter().map(TensorMeta::of).collect(),
         }
     }
-    fn back<'a>(&'a self, call: &Call<'a>, grads: &'a [Option<Tensor>]) -> Back<'a> {
-        Back {
+    fn back<'a>(&'a self, call: &Call<'a>, grads: &'a [Option<Tensor>]) -> VjpCtx<'a> {
+        VjpCtx {
             call: *call,
             grads,
-            facts: &self.facts,
+            metas: &self.metas,
             outputs: &self.outputs,
-            output_facts: &self.output_facts,
+            output_metas: &self.output_metas,
             wanted: 0,
         }
     }
@@ -159,7 +159,7 @@ fn diagonal(call: &Call, list: &[Grad], y: &Tensor, duals: &[Dual]) -> Result<Ta
     for d in duals {
         let Some(grad) = list.iter().find(|g| g.arg == d.arg) else { continue };
         let g = [Some(spread(cast(d.tangent.clone(), y)?, y)?)];
-        let term = (grad.formula)(&Back { wanted: 1 << d.arg, ..ran.back(call, &g) }).ok()?;
+        let term = (grad.formula)(&VjpCtx { wanted: 1 << d.arg, ..ran.back(call, &g) }).ok()?;
         // A formula that sums over a broadcast operand itself is the transpose, not the diagonal.
         let term = match term.shape() == y.shape() {
             true => Some(term),
@@ -167,7 +167,7 @@ fn diagonal(call: &Call, list: &[Grad], y: &Tensor, duals: &[Dual]) -> Result<Ta
         };
         let Some(term) = term else { continue };
         sum = Some(match sum {
-            Some(sum) => (kit().add)(&sum, &term)?,
+            Some(sum) => (engine_ops().add)(&sum, &term)?,
             None => term,
         });
     }
@@ -181,13 +181,13 @@ impl Private {
     fn new(recorded: bool) -> Private {
         let inference = mode::inference_enabled();
         mode::set_inference_enabled(false);
-        Private(inference, own(|own| own.hooked.replace(own.hooked.get() && recorded)))
+        Private(inference, thread_state(|thread| thread.hooked.replace(thread.hooked.get() && recorded)))
     }
 }
 impl Drop for Private {
     fn drop(&mut self) {
         mode::set_inference_enabled(self.0);
-        own(|own| own.hooked.set(self.1));
+        thread_state(|thread| thread.hooked.set(self.1));
     }
 }
 
@@ -229,7 +229,7 @@ fn transposed(call: &Call, outputs: &[Tensor], duals: &[Dual]) -> Result<Tangent
     for d in duals {
         let Some(w) = grads.get_mut(d.edge).and_then(Option::take) else { continue };
         let p = d.primal;
-        let w = fit_to(w, (p.shape(), p.dtype(), p.device()), None, d.arg)?;
+        let w = match_shape_dtype(w, (p.shape(), p.dtype(), p.device()), None, d.arg)?;
         roots.extend(history::grad_edge(&w)?.map(|edge| (edge, d.tangent.clone())));
     }
     let starts = seeds.iter().flatten().map(|u| Ok(history::grad_edge(u)?.into_iter())).collect::<Result<Vec<_>>>()?;
@@ -245,12 +245,12 @@ fn transposed(call: &Call, outputs: &[Tensor], duals: &[Dual]) -> Result<Tangent
 }
 
 fn cast(t: Tensor, y: &Tensor) -> Result<Tensor> {
-    let t = if t.dtype().is_complex() && !y.dtype().is_complex() { (kit().real)(&t)? } else { t };
-    if t.dtype() == y.dtype() { Ok(t) } else { (kit().cast)(&t, y.dtype()) }
+    let t = if t.dtype().is_complex() && !y.dtype().is_complex() { (engine_ops().real)(&t)? } else { t };
+    if t.dtype() == y.dtype() { Ok(t) } else { (engine_ops().cast)(&t, y.dtype()) }
 }
 
 fn spread(t: Tensor, y: &Tensor) -> Result<Tensor> {
-    if t.shape() == y.shape() { Ok(t) } else { (kit().expand)(&t, y.shape()) }
+    if t.shape() == y.shape() { Ok(t) } else { (engine_ops().expand)(&t, y.shape()) }
 }
 
 /// A tangent in the dtype and shape of its primal `y`, in memory of its own: formulas may return `g` itself or a view of it.
@@ -259,5 +259,5 @@ pub(super) fn fitted(t: Tensor, y: &Tensor, duals: &[Dual]) -> Result<Tensor> {
     let spread_out = |l: &Layout| l.has_internal_overlap();
     let shared =
         duals.iter().any(|d| d.tangent.storage().same(fitting.storage()) || d.primal.storage().same(fitting.storage()));
-    if shared && !spread_out(fitting.layout()) { (kit().clone)(&fitting) } else { Ok(fitting) }
+    if shared && !spread_out(fitting.layout()) { (engine_ops().clone)(&fitting) } else { Ok(fitting) }
 }

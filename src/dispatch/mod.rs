@@ -29,7 +29,7 @@ use crate::op::{
     Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Opaque, Outputs, Spec, Specs, Term, Value, Vjp, push_default,
     tracer::{self, Form, Traced},
 };
-use crate::rt::thread_state::{Own, own};
+use crate::rt::thread_state::{ThreadState, thread_state};
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::smallvec;
@@ -52,48 +52,52 @@ pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Resu
 /// A call with the arguments as they are.
 #[inline(always)]
 fn call_as_given(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
-    own(|own| {
+    thread_state(|thread| {
         let call = Call { op, args };
         // One bit of state that is read anyway: a thread without levels of forward mode goes straight on.
-        if own.forward.get() != 0 { jvp::call(own, &call, outputs) } else { call_observed(own, &call, outputs) }
+        if thread.forward.get() != 0 {
+            jvp::call(thread, &call, outputs)
+        } else {
+            call_observed(thread, &call, outputs)
+        }
     })
 }
 
 #[inline(always)]
-fn call_observed(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
-    if tracer::enabled() { call_traced(own, call, outputs) } else { call_untraced(own, call, outputs) }
+fn call_observed(thread: &ThreadState, call: &Call, outputs: &mut Outputs) -> Result<()> {
+    if tracer::enabled() { call_traced(thread, call, outputs) } else { call_untraced(thread, call, outputs) }
 }
 
 #[cold]
-fn call_traced(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
+fn call_traced(thread: &ThreadState, call: &Call, outputs: &mut Outputs) -> Result<()> {
     let traced = Traced { op: call.op, args: call.args, form: Form::Functional, outs: &[] };
     let run = || {
         let mut made = Outputs::new();
-        call_untraced(own, call, &mut made).map(|()| made)
+        call_untraced(thread, call, &mut made).map(|()| made)
     };
     *outputs = tracer::call(&traced, run, |made| made)?;
     Ok(())
 }
 
-fn call_untraced(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
-    forward(own, call, outputs).map_err(|e| e.in_call(call.op.title()))?;
-    if own.inference.get() {
+fn call_untraced(thread: &ThreadState, call: &Call, outputs: &mut Outputs) -> Result<()> {
+    forward(thread, call, outputs).map_err(|e| e.in_call(call.op.title()))?;
+    if thread.inference.get() {
         // Whether an output is new: a view is not, and a composite may return an argument.
         let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
         outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
-    } else if own.grad.get() && wants_grad(call) {
-        record(own, call, outputs).map_err(|e| e.in_call(call.op.title()))?;
+    } else if thread.grad.get() && wants_grad(call) {
+        record(thread, call, outputs).map_err(|e| e.in_call(call.op.title()))?;
     }
     Ok(())
 }
 
 /// Turns recording off until it is dropped: what a body does is no part of the graph.
-struct Unrecorded<'a>(&'a Own, bool);
+struct Unrecorded<'a>(&'a ThreadState, bool);
 
 impl<'a> Unrecorded<'a> {
     #[inline]
-    fn new(own: &'a Own) -> Unrecorded<'a> {
-        Unrecorded(own, own.grad.replace(false))
+    fn new(thread: &'a ThreadState) -> Unrecorded<'a> {
+        Unrecorded(thread, thread.grad.replace(false))
     }
 }
 impl Drop for Unrecorded<'_> {
@@ -104,16 +108,16 @@ impl Drop for Unrecorded<'_> {
 }
 
 #[inline]
-fn forward(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
+fn forward(thread: &ThreadState, call: &Call, outputs: &mut Outputs) -> Result<()> {
     check_facts(call)?;
     written::check(call)?;
-    run_body(own, call, outputs)?;
+    run_body(thread, call, outputs)?;
     written::note(call);
     Ok(())
 }
 
 #[inline]
-fn run_body(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
+fn run_body(thread: &ThreadState, call: &Call, outputs: &mut Outputs) -> Result<()> {
     match &call.op.body {
         Body::Elementwise(e) => {
             let rule = e.rule(call)?;
@@ -123,7 +127,7 @@ fn run_body(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
             });
         }
         Body::Kernel(k) => {
-            let _unrecorded = Unrecorded::new(own);
+            let _unrecorded = Unrecorded::new(thread);
             run_kernel(call, k, outputs)?;
         }
         Body::View(f) => outputs.push(view(call, f(call)?, call.tensor(0)?.dtype(), Creation::Default)?),
@@ -140,14 +144,14 @@ fn run_body(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
             return Err(no_shader(call.device_of_args()));
         }
         Body::Opaque(o) => {
-            let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(own));
+            let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(thread));
             match without_memory(call, o)? {
                 Some(specs) => allocate(specs, outputs)?,
                 None => *outputs = (o.run)(call)?,
             }
         }
         Body::Decompose(d) => {
-            let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(own));
+            let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(thread));
             match d.fused {
                 Some(f) if (d.when)(call) => call_into(f, call.args, outputs)?,
                 _ => *outputs = (d.run)(call)?,
@@ -184,7 +188,7 @@ fn write_raw(target: &Tensor, result: &Tensor) -> Result<()> {
     if !tracer::enabled() {
         return target.copy_raw(result);
     }
-    let op = autograd::kit().copy_op;
+    let op = autograd::engine_ops().copy_op;
     let mut args: Args = smallvec![Value::Tensor(target), Value::Tensor(result)];
     complete(op, &mut args)?;
     let traced = Traced { op, args: &args, form: Form::InPlace, outs: &[] };
@@ -333,13 +337,13 @@ fn wants_grad(call: &Call) -> bool {
     }
 }
 
-fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
+fn record(thread: &ThreadState, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     // Views of inference tensors have no history either.
     if !outputs.iter().any(|t| t.dtype().is_differentiable() && !t.flag(INFERENCE)) {
         return Ok(());
     }
-    let node = node::record(own, call, outputs)?;
-    let packed = autograd::saved::hooked(own).then(|| node.clone());
+    let node = node::record(thread, call, outputs)?;
+    let packed = autograd::saved::hooked(thread).then(|| node.clone());
     match outputs {
         // SAFETY: it was created here, and no other handle to it exists.
         [t] if call.op.body.makes_outputs() && t.owners() == 1 => unsafe { t.set_first_grad_fn(Edge::Node(node, 0)) },

@@ -4,7 +4,7 @@
 //! not detected; ops that need it copy the operand.
 
 use crate::error::{Error, Result};
-use crate::op::{Body, Call, Op, Returns, Sharing};
+use crate::op::{AliasPolicy, Body, Call, Op, Returns};
 use crate::tensor::Tensor;
 
 /// How the memory of two tensors overlaps.
@@ -39,23 +39,23 @@ fn steps(t: &Tensor) -> impl Iterator<Item = (&usize, &usize)> {
 }
 
 /// The op's declared policy, or the default of its body: kernels that write into self still read the other operands.
-fn sharing(op: &Op) -> Sharing {
-    op.sharing.unwrap_or(match &op.body {
-        Body::Elementwise(_) => Sharing::Exact,
-        Body::Kernel(k) if k.updates_self => Sharing::Nothing,
-        _ => Sharing::Any,
+fn alias_policy(op: &Op) -> AliasPolicy {
+    op.alias_policy.unwrap_or(match &op.body {
+        Body::Elementwise(_) => AliasPolicy::SameOnly,
+        Body::Kernel(k) if k.updates_self => AliasPolicy::NoAlias,
+        _ => AliasPolicy::MayAlias,
     })
 }
 
 /// Checks the arguments from `first` on against a written tensor. Kernels read self before they write.
 pub(super) fn check(call: &Call, first: usize, out: &Tensor) -> Result<()> {
-    let allowed = sharing(call.op);
-    if matches!(allowed, Sharing::Any | Sharing::Uniform) {
+    let allowed = alias_policy(call.op);
+    if matches!(allowed, AliasPolicy::MayAlias | AliasPolicy::UniformWrite) {
         return Ok(());
     }
     let updates = matches!(&call.op.body, Body::Kernel(k) if k.updates_self);
     for (i, arg) in call.args.iter().enumerate().skip(first) {
-        let exact = allowed == Sharing::Exact || (updates && i == 0);
+        let exact = allowed == AliasPolicy::SameOnly || (updates && i == 0);
         for t in arg.tensors() {
             let met = overlap(t, out);
             if met == Overlap::Partial || (met == Overlap::Same && !exact) {

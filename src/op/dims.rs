@@ -2,7 +2,7 @@
 
 use super::Op;
 use super::body::Call;
-use super::gradient::Back;
+use super::gradient::VjpCtx;
 use super::value::{Arguments, Value};
 use crate::error::Result;
 use crate::layout::{Dims, wrap_dim, wrap_dims};
@@ -55,12 +55,12 @@ impl Dimensions for Call<'_> {
     }
 }
 
-impl Dimensions for Back<'_> {
+impl Dimensions for VjpCtx<'_> {
     fn op(&self) -> &'static Op {
         self.call.op
     }
     fn rank(&self, i: usize) -> Option<usize> {
-        self.facts.iter().find(|(at, _)| *at == i).map(|(_, f)| f.shape.len())
+        self.metas.iter().find(|(at, _)| *at == i).map(|(_, f)| f.shape.len())
     }
 }
 

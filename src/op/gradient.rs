@@ -1,6 +1,6 @@
 //! How an op is differentiated: a formula per argument, at most three lines of differentiable calls.
 //!
-//! A formula reads a `Back`: the gradients of the outputs, saved tensors, and the shapes, dtypes and non-tensor
+//! A formula reads a `VjpCtx`: the gradients of the outputs, saved tensors, and the shapes, dtypes and non-tensor
 //! arguments of the call. It neither sums over broadcast dimensions nor casts: the engine does (`autograd::engine`).
 
 use super::body::Call;
@@ -28,7 +28,7 @@ pub const OUT2: Saves = 1 << 18;
 pub struct Grad {
     pub arg: usize,
     pub saves: Saves,
-    pub formula: fn(&Back) -> Term,
+    pub formula: fn(&VjpCtx) -> Term,
     /// The numbers among the arguments with which the formula does nothing, or nothing but `Back::g_times`: it is the same
     /// for all of them.
     pub any_number: Saves,
@@ -45,7 +45,7 @@ impl Grad {
 pub struct Joint {
     pub args: &'static [usize],
     pub saves: Saves,
-    pub formula: fn(&Back) -> Result<Vec<Option<Tensor>>>,
+    pub formula: fn(&VjpCtx) -> Result<Vec<Option<Tensor>>>,
 }
 
 pub enum Vjp {
@@ -112,21 +112,21 @@ impl Vjp {
 }
 
 /// The gradient of argument `arg`, which reads `saves`.
-pub const fn d(arg: usize, saves: Saves, formula: fn(&Back) -> Term) -> Grad {
+pub const fn d(arg: usize, saves: Saves, formula: fn(&VjpCtx) -> Term) -> Grad {
     Grad { arg, saves, formula, any_number: 0 }
 }
 
 /// Metadata kept of an argument or output.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Facts {
+pub struct TensorMeta {
     pub shape: Dims,
     pub dtype: DType,
     pub device: Device,
 }
 
-impl Facts {
-    pub fn of(t: &Tensor) -> Facts {
-        Facts { shape: same_dims(&t.layout().shape), dtype: t.dtype(), device: t.device() }
+impl TensorMeta {
+    pub fn of(t: &Tensor) -> TensorMeta {
+        TensorMeta { shape: same_dims(&t.layout().shape), dtype: t.dtype(), device: t.device() }
     }
     /// Whether it is the metadata of `t`.
     pub fn fit(&self, t: &Tensor) -> bool {
@@ -137,25 +137,25 @@ impl Facts {
 
 /// What a formula reads. Saved tensors are unpacked, and their versions checked, before it runs. The call itself was checked
 /// too, so that plain arguments are read without an error: one of another kind is a mistake in the op, and panics.
-pub struct Back<'a> {
+pub struct VjpCtx<'a> {
     pub call: Call<'a>,
     /// One for each output; `None` if undefined.
     pub grads: &'a [Option<Tensor>],
     /// Metadata of every tensor argument by position (list items consecutively).
-    pub facts: &'a [(usize, Facts)],
+    pub metas: &'a [(usize, TensorMeta)],
     pub outputs: &'a [Option<Tensor>],
-    pub output_facts: &'a [Facts],
+    pub output_metas: &'a [TensorMeta],
     /// Arguments whose gradients are needed (a bit per position); for lists: any item.
     pub wanted: u32,
 }
 
-impl Arguments for Back<'_> {
+impl Arguments for VjpCtx<'_> {
     fn arguments(&self) -> &[Value<'_>] {
         self.call.args
     }
 }
 
-impl Back<'_> {
+impl VjpCtx<'_> {
     /// The gradient of the first output.
     pub fn g(&self) -> Term {
         self.gi(0)
@@ -165,7 +165,7 @@ impl Back<'_> {
         match &self.grads[i] {
             Some(g) => Term::from(g),
             None => {
-                let f = &self.output_facts[i];
+                let f = &self.output_metas[i];
                 Term(Tensor::zeros(&f.shape, f.dtype, f.device))
             }
         }
@@ -207,26 +207,26 @@ impl Back<'_> {
         }
     }
     /// Shape, dtype and device of a tensor argument; a number counts as 0-d.
-    pub fn facts(&self, i: usize) -> Facts {
-        match self.facts.iter().find(|(a, _)| *a == i) {
+    pub fn meta_of(&self, i: usize) -> TensorMeta {
+        match self.metas.iter().find(|(a, _)| *a == i) {
             Some((_, f)) => f.clone(),
             None => {
                 let dtype = self.opt_scalar(i).map_or(DType::F32, |s| match s {
                     Scalar::Complex(..) => DType::C64,
                     _ => DType::F32,
                 });
-                Facts { shape: Dims::new(), dtype, device: self.output_facts[0].device }
+                TensorMeta { shape: Dims::new(), dtype, device: self.output_metas[0].device }
             }
         }
     }
     pub fn shape(&self, i: usize) -> Dims {
-        self.facts(i).shape
+        self.meta_of(i).shape
     }
     pub fn ndim(&self, i: usize) -> usize {
-        self.facts(i).shape.len()
+        self.meta_of(i).shape.len()
     }
     /// The sizes of an argument as op arguments.
     pub fn sizes(&self, i: usize) -> super::Ints {
-        self.facts(i).shape.iter().map(|&d| d as i64).collect()
+        self.meta_of(i).shape.iter().map(|&d| d as i64).collect()
     }
 }

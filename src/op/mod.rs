@@ -25,7 +25,7 @@ pub use self::body::{
 pub use self::choice::{Choice, Enumerated, unknown_choice};
 pub use self::dims::Dimensions;
 pub use self::generator::Generator;
-pub use self::gradient::{A0, A1, A2, A3, A4, Back, Grad, Joint, Jvp, OUT0, OUT1, OUT2, Vjp, d};
+pub use self::gradient::{A0, A1, A2, A3, A4, Grad, Joint, Jvp, OUT0, OUT1, OUT2, Vjp, VjpCtx, d};
 pub use self::kind::Kind;
 pub use self::signature::{Param, Returns, Signature, sig};
 pub use self::term::{IntoArg, IntoArgs, Term};
@@ -73,14 +73,14 @@ pub const HIDDEN: Forms = Forms(Forms::HIDDEN);
 
 /// The aliasing allowed between a written tensor (in place, or `out=`) and the other operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
+pub enum AliasPolicy {
     /// Any: all operands are read before the first element is written.
-    Any,
+    MayAlias,
     /// An operand may be the same tensor, but not overlap it partially.
-    Exact,
-    Nothing,
+    SameOnly,
+    NoAlias,
     /// Any, also between its own elements: every element gets the same value.
-    Uniform,
+    UniformWrite,
 }
 
 /// In-place writes to a tensor whose elements alias (an expanded one).
@@ -141,7 +141,7 @@ pub struct Op {
 
     // What its results, `out=` and the target of an in-place call may be, and share.
     /// By default as the body's kind has it: see `dispatch::overlap`.
-    pub sharing: Option<Sharing>,
+    pub alias_policy: Option<AliasPolicy>,
     /// By default, in-place calls on a tensor whose elements alias are an error.
     pub expanded: Option<Expanded>,
     /// By default `Same` for kernels, `Castable` for the rest.
@@ -189,7 +189,7 @@ pub const OP: Op = Op {
     deprecated: &[],
     unknown_choice,
     warns: None,
-    sharing: None,
+    alias_policy: None,
     expanded: None,
     out_dtype: None,
     fills_out: false,

@@ -32,13 +32,6 @@ impl Term {
     pub fn get(&self) -> Option<&Tensor> {
         self.0.as_ref().ok()
     }
-    /// A copy of the term; a failed term's copy carries the error.
-    pub fn dup(&self) -> Term {
-        Term(match &self.0 {
-            Ok(t) => Ok(t.clone()),
-            Err(e) => Err(Error::new(e.class(), e.to_string())),
-        })
-    }
     pub fn outputs(self) -> Result<super::Outputs> {
         self.0.map(|t| smallvec::smallvec![t])
     }
@@ -54,8 +47,12 @@ impl Term {
 }
 
 impl Clone for Term {
+    /// A failed term's copy carries the error.
     fn clone(&self) -> Term {
-        self.dup()
+        Term(match &self.0 {
+            Ok(t) => Ok(t.clone()),
+            Err(e) => Err(Error::new(e.class(), e.to_string())),
+        })
     }
 }
 
@@ -75,7 +72,7 @@ impl<'a> IntoArg<'a> for Term {
 }
 impl<'a> IntoArg<'a> for &Term {
     fn into_arg(self) -> Result<Value<'a>> {
-        self.dup().into_arg()
+        self.clone().into_arg()
     }
 }
 

@@ -4,7 +4,7 @@ use super::object::{Handle, wrap_bound};
 use crate::autograd::forward::{self, Visible};
 use crate::error::Error;
 use crate::ops::view::reshape::ALIAS;
-use crate::rt::thread_state::own;
+use crate::rt::thread_state::thread_state;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 
@@ -27,12 +27,12 @@ pub fn _forward_levels() -> Vec<usize> {
 #[pyfunction]
 pub fn _forward_outside(level: usize) -> u32 {
     let seen = forward::visible();
-    own(|own| own.forward.set(seen & 1u32.checked_shl(level as u32).unwrap_or(0).wrapping_sub(1)));
+    thread_state(|thread| thread.forward.set(seen & 1u32.checked_shl(level as u32).unwrap_or(0).wrapping_sub(1)));
     seen
 }
 #[pyfunction]
 pub fn _forward_restore(seen: u32) {
-    own(|own| own.forward.set(seen));
+    thread_state(|thread| thread.forward.set(seen));
 }
 #[pyfunction]
 pub fn _is_fwd_grad_enabled() -> bool {
@@ -62,7 +62,7 @@ pub fn _set_tangent(t: Handle, level: usize, tangent: Handle, as_is: bool) -> Py
 pub fn _write_tangent(t: Handle, level: usize, tangent: Handle) -> PyResult<()> {
     let place = forward::start(&t.0, level)?;
     let _outer = Visible::outside(level);
-    Ok((crate::autograd::kit().copy_)(&place, &tangent.0)?)
+    Ok((crate::autograd::engine_ops().copy_)(&place, &tangent.0)?)
 }
 
 fn alias(t: &Tensor) -> PyResult<Tensor> {

@@ -11,11 +11,11 @@ use crate::autograd::node::{self, Edges, Work};
 use crate::autograd::saved::{Saved, SavedHooks, Unpacks};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
-use crate::op::gradient::Facts;
+use crate::op::gradient::TensorMeta;
 use crate::op::tracer;
 use crate::rt::counters;
 use crate::rt::counters::Count;
-use crate::rt::thread_state::own;
+use crate::rt::thread_state::thread_state;
 use crate::tensor::slot::Creation;
 use crate::tensor::{Foreign, LEAF_GRAD, Tensor, Visit};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -172,8 +172,8 @@ pub fn _delayed_error(message: String, tensors: Vec<Option<Handle>>) -> PyResult
         }
         edges.push(leaf.map(|leaf| history::grad_edge(&leaf)).transpose()?.flatten());
     }
-    let facts = tensors.iter().map(|t| t.as_ref().map_or_else(none_facts, |t| Facts::of(&t.0))).collect();
-    let node = Node::new("Error", Work::Fails(message), edges, facts);
+    let metas = tensors.iter().map(|t| t.as_ref().map_or_else(none_facts, |t| TensorMeta::of(&t.0))).collect();
+    let node = Node::new("Error", Work::Fails(message), edges, metas);
     let tied = |(i, t): (usize, Option<Handle>)| {
         let out = t?.0.detach();
         if node.edges[i].is_some() {
@@ -300,10 +300,10 @@ pub fn _function_apply<'py>(
     let (edges, arguments) = edges(args)?;
     // Before the node is created, so that an error leaves nothing half done.
     let results = call.results(py, true)?;
-    let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
+    let metas = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, TensorMeta::of)).collect();
     let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
     let work = Work::Custom(Box::new(PyFunction { context: Held::in_graph(ctx), saved: saved.clone(), arguments }));
-    let node = Node::new(name.to_string(), work, edges, facts);
+    let node = Node::new(name.to_string(), work, edges, metas);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
     let input = |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| !among(outputs, s)).map(Saved::input).transpose();
     let mut items = to_save.iter().map(|s| input(&s)).collect::<Result<Vec<_>>>()?;
@@ -334,7 +334,7 @@ fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, Vec<usize>)> {
     let (mut edges, mut positions) = (Edges::new(), Vec::new());
     for (i, a) in args.iter().enumerate() {
         if let Some(t) = borrow(a.as_ptr()) {
-            own(|own| history::push_edge(own, t, &mut edges))?;
+            thread_state(|thread| history::push_edge(thread, t, &mut edges))?;
             positions.push(i);
         }
     }
@@ -347,8 +347,8 @@ fn fresh_view<'py>(input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     input.call_method1("view_as", (input,))
 }
 
-fn none_facts() -> Facts {
-    Facts { shape: Default::default(), dtype: crate::dtype::DType::F32, device: Default::default() }
+fn none_facts() -> TensorMeta {
+    TensorMeta { shape: Default::default(), dtype: crate::dtype::DType::F32, device: Default::default() }
 }
 
 /// Live storages and nodes, for leak tests.

@@ -129,7 +129,7 @@ impl PyNode {
     /// Shape, dtype and device of each output of the forward op.
     #[getter]
     fn _input_metadata(&self, py: Python) -> PyResult<Vec<InputMetadata>> {
-        let one = |f: &crate::op::gradient::Facts| {
+        let one = |f: &crate::op::gradient::TensorMeta| {
             let size = super::py_types::size_object(py, &f.shape)?;
             Ok(InputMetadata {
                 // SAFETY: `size_object` returns a new reference.

@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::dispatch::autocast;
 use crate::dtype::{DType, default_dtype};
 use crate::layout::Layout;
-use crate::rt::thread_state::own;
+use crate::rt::thread_state::thread_state;
 use crate::tensor::{HAS_FN, INFERENCE, LEAF_GRAD, Meta, Tensor};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyTypeError;
@@ -298,7 +298,7 @@ impl Modes {
             inference: mode::inference_enabled(),
             dtype: default_dtype(),
             device: Device::default(),
-            special: mode::anomaly() != 0 || own(autograd::saved::hooked) || autocast::active(),
+            special: mode::anomaly() != 0 || thread_state(autograd::saved::hooked) || autocast::active(),
         }
     }
 }

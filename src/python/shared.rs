@@ -2,7 +2,7 @@
 
 use super::object::Handle;
 use crate::cpu::buffer::CpuBuffer;
-use crate::cpu::shared::Shared;
+use crate::cpu::shared::SharedMapping;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::layout::Layout;
@@ -33,7 +33,7 @@ pub fn _share(t: Handle, memory: Option<Handle>) -> PyResult<()> {
 /// New shared memory as a uint8 tensor, zeroed.
 #[pyfunction]
 pub fn _shared_empty(bytes: usize) -> PyResult<Handle> {
-    Ok(Handle(as_bytes(Shared::new(bytes)?)))
+    Ok(Handle(as_bytes(SharedMapping::new(bytes)?)))
 }
 
 /// The first bytes of an open file as a uint8 tensor that shares them. With `keep` a duplicate of the descriptor stays
@@ -42,7 +42,7 @@ pub fn _shared_empty(bytes: usize) -> PyResult<Handle> {
 #[pyo3(signature = (fd, bytes, keep, keeper=None))]
 pub fn _shared_open(fd: i32, bytes: usize, keep: bool, keeper: Option<Py<PyAny>>) -> PyResult<Handle> {
     let keeper = keeper.map(|k| Box::new(Keeper(Some(k))) as Box<dyn std::any::Any + Send + Sync>);
-    Ok(Handle(as_bytes(Shared::open(fd, bytes, keep, keeper)?)))
+    Ok(Handle(as_bytes(SharedMapping::open(fd, bytes, keep, keeper)?)))
 }
 
 /// The shared memory under a tensor's storage; None if its memory is private.
@@ -53,7 +53,7 @@ pub fn _shared_place(py: Python, t: Handle) -> Option<Place> {
     Some((whole.descriptor(), whole.bytes(), at, keeper))
 }
 
-fn as_bytes(memory: Shared) -> Tensor {
+fn as_bytes(memory: SharedMapping) -> Tensor {
     let layout = Layout::contiguous(&[memory.bytes()]);
     let storage = Storage::new(Buffer::Cpu(CpuBuffer::shared(memory)), Device::Cpu);
     Tensor::from_meta(Meta { storage, layout, dtype: DType::U8 })

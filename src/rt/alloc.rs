@@ -4,7 +4,7 @@
 //! some 130 instructions for each, since `free` must look up the size of the block; Rust passes the size, and a free
 //! list per size class takes 40. A block may be freed by another thread than allocated it: it joins that thread's list.
 
-use super::thread_state::{Own, own};
+use super::thread_state::{ThreadState, thread_state};
 use std::alloc::{GlobalAlloc, Layout, System};
 
 /// Largest size, in bytes, that is served from the free lists.
@@ -37,8 +37,8 @@ fn layout_of(class: usize) -> Layout {
 
 /// A block of the class; null if the system is out of memory.
 #[inline]
-pub fn take(own: &Own, class: usize) -> *mut u8 {
-    let block = own.free.pop(class);
+pub fn take(thread: &ThreadState, class: usize) -> *mut u8 {
+    let block = thread.free.pop(class);
     // SAFETY: the layout of a class is not empty.
     if block.is_null() { unsafe { System.alloc(layout_of(class)) } } else { block }
 }
@@ -48,11 +48,11 @@ pub fn take(own: &Own, class: usize) -> *mut u8 {
 /// # Safety
 /// It was allocated with this class, is freed once, and is not used afterwards.
 #[inline]
-pub unsafe fn give(own: &Own, class: usize, block: *mut u8) {
+pub unsafe fn give(thread: &ThreadState, class: usize, block: *mut u8) {
     // SAFETY: the caller's promise; a block is large enough for a pointer, and was allocated with its class's layout.
     unsafe {
-        if own.free.kept.get() && own.free.length(class) < KEPT / class_size(class) {
-            own.free.push(class, block);
+        if thread.free.kept.get() && thread.free.length(class) < KEPT / class_size(class) {
+            thread.free.push(class, block);
         } else {
             System.dealloc(block, layout_of(class));
         }
@@ -60,17 +60,17 @@ pub unsafe fn give(own: &Own, class: usize, block: *mut u8) {
 }
 
 /// Whether this thread keeps freed blocks: between its first count and its last, see `tally`.
-pub fn keep(own: &Own, on: bool) {
-    own.free.kept.set(on);
+pub fn keep(thread: &ThreadState, on: bool) {
+    thread.free.kept.set(on);
     if !on {
-        clear(own);
+        clear(thread);
     }
 }
 
 /// Returns this thread's free blocks to the system.
-pub fn clear(own: &Own) {
+pub fn clear(thread: &ThreadState) {
     // SAFETY: blocks on the lists are unused, and were allocated with the layout of their class.
-    own.free.clear(|class, block| unsafe { System.dealloc(block, layout_of(class)) });
+    thread.free.clear(|class, block| unsafe { System.dealloc(block, layout_of(class)) });
 }
 
 #[inline]
@@ -84,7 +84,7 @@ unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_small(layout) {
-            return own(|own| take(own, class_of(layout.size())));
+            return thread_state(|thread| take(thread, class_of(layout.size())));
         }
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
@@ -93,7 +93,7 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise, here and below.
         if is_small(layout) {
-            return own(|own| unsafe { give(own, class_of(layout.size()), block) });
+            return thread_state(|thread| unsafe { give(thread, class_of(layout.size()), block) });
         }
         unsafe { System.dealloc(block, layout) }
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn memory_of_all_sizes_keeps_what_it_holds() {
-        own(|own| keep(own, true));
+        thread_state(|thread| keep(thread, true));
         // SAFETY: each block is used within its layout and freed once with its current layout.
         unsafe {
             for size in [1, 8, 63, 64, 65, 400, 1023, 1024, 1025, 5000, SMALL, SMALL + 1] {
@@ -168,6 +168,6 @@ mod tests {
                 }
             }
         }
-        own(|own| keep(own, false));
+        thread_state(|thread| keep(thread, false));
     }
 }

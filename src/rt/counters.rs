@@ -5,7 +5,7 @@
 //! are meaningful. A thread that ends leaves its row, with its counts, to the next thread that starts.
 
 use super::alloc;
-use super::thread_state::{Counts, Own, own};
+use super::thread_state::{Counts, ThreadState, thread_state};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -32,9 +32,9 @@ struct Lease(&'static Row);
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        own(|own| {
-            own.counts.set(None);
-            alloc::keep(own, false);
+        thread_state(|thread| {
+            thread.counts.set(None);
+            alloc::keep(thread, false);
         });
         self.0.vacant.store(true, Ordering::Release);
     }
@@ -60,29 +60,29 @@ fn vacant() -> &'static Row {
 
 #[inline]
 pub fn add(what: Count, n: isize) {
-    own(|own| add_to(own, what, n))
+    thread_state(|thread| add_to(thread, what, n))
 }
 
 /// `add` for callers that already hold the thread's state.
 #[inline]
-pub fn add_to(own: &Own, what: Count, n: isize) {
-    match own.counts.get() {
+pub fn add_to(thread: &ThreadState, what: Count, n: isize) {
+    match thread.counts.get() {
         Some(counts) => {
             let count = &counts[what as usize];
             count.store(count.load(Ordering::Relaxed) + n, Ordering::Relaxed);
         }
-        None => first(own, what, n),
+        None => first(thread, what, n),
     }
 }
 
 /// The first count of a thread, or one after it released its row.
 #[cold]
-fn first(own: &Own, what: Count, n: isize) {
+fn first(thread: &ThreadState, what: Count, n: isize) {
     match LEASE.try_with(|lease| lease.0) {
         Ok(row) => {
-            own.counts.set(Some(&row.counts));
-            alloc::keep(own, true);
-            add_to(own, what, n);
+            thread.counts.set(Some(&row.counts));
+            alloc::keep(thread, true);
+            add_to(thread, what, n);
         }
         Err(_) => {
             LATE.counts[what as usize].fetch_add(n, Ordering::Relaxed);

@@ -13,7 +13,7 @@ pub const CLASSES: usize = 21;
 /// `tally`: the thread's counters. Only that thread writes, any may read.
 pub type Counts = [AtomicIsize; 3];
 
-pub struct Own {
+pub struct ThreadState {
     /// `autograd::mode`.
     pub grad: Cell<bool>,
     pub inference: Cell<bool>,
@@ -36,8 +36,8 @@ pub struct Own {
 }
 
 thread_local! {
-    static OWN: Own = const {
-        Own {
+    static STATE: ThreadState = const {
+        ThreadState {
             grad: Cell::new(true),
             inference: Cell::new(false),
             anomaly: Cell::new(0),
@@ -58,8 +58,8 @@ thread_local! {
 }
 
 #[inline]
-pub fn own<R>(f: impl FnOnce(&Own) -> R) -> R {
-    OWN.with(f)
+pub fn thread_state<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
+    STATE.with(f)
 }
 
 /// Free lists by size class. The first word of a free block points to the next one.

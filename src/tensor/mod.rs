@@ -14,7 +14,7 @@ pub mod tangents;
 mod uses;
 
 pub use self::pin::Pinned;
-pub use self::slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
+pub use self::slot::{Edge, Foreign, GradFn, LeafEdge, Remake, Replay, Slot, ViewInfo, Visit};
 pub use self::tangents::Tangents;
 
 use crate::device::Device;

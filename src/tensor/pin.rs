@@ -3,7 +3,7 @@
 use super::{Meta, Tensor, TensorImpl};
 use crate::error::{Error, Result};
 use crate::rt::retire;
-use crate::rt::thread_state::own;
+use crate::rt::thread_state::thread_state;
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -48,14 +48,14 @@ impl Pinned {
             t.0.users.fetch_sub(1, Ordering::AcqRel);
             std::thread::yield_now(); // a change takes only a few instructions
         }
-        own(|own| own.pins.set(own.pins.get() + 1));
+        thread_state(|thread| thread.pins.set(thread.pins.get() + 1));
         Pinned(t.clone())
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        own(|own| own.pins.set(own.pins.get().wrapping_sub(1)));
+        thread_state(|thread| thread.pins.set(thread.pins.get().wrapping_sub(1)));
         self.0.0.users.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -66,7 +66,7 @@ impl TensorImpl {
         loop {
             let users = self.users.load(Ordering::Acquire);
             let pinned = unpinned && users & PINS != 0;
-            if pinned && own(|own| own.pins.get()) > 0 {
+            if pinned && thread_state(|thread| thread.pins.get()) > 0 {
                 return Err(Error::runtime(
                     "the tensor is used by an op that is running; its shape, strides and data cannot be replaced meanwhile",
                 ));

@@ -30,7 +30,7 @@ pub trait GradFn: Any + Send + Sync {
 pub enum Edge {
     /// Input number `output` of a node: the gradient of the forward op's output with that number.
     Node(Arc<dyn GradFn>, u32),
-    Leaf(LeafUse),
+    Leaf(LeafEdge),
 }
 
 impl Edge {
@@ -58,7 +58,7 @@ impl Edge {
     pub fn seq(&self) -> u64 {
         match self {
             Edge::Node(node, _) => node.seq(),
-            Edge::Leaf(leaf) => leaf.turn(),
+            Edge::Leaf(leaf) => leaf.leaf_seq(),
         }
     }
     /// The name of the node, which for a leaf need not be there.
@@ -68,33 +68,33 @@ impl Edge {
 }
 
 /// An edge to a leaf; see Note [Leaves].
-pub struct LeafUse(Tensor);
+pub struct LeafEdge(Tensor);
 
-impl LeafUse {
-    /// `turn` is called for a sequence number if no other edge to the leaf exists.
+impl LeafEdge {
+    /// `leaf_seq` is called for a sequence number if no other edge to the leaf exists.
     #[inline]
-    pub fn new(leaf: &Tensor, turn: impl Fn() -> u64) -> LeafUse {
-        if leaf.0.uses.enter(turn) {
+    pub fn new(leaf: &Tensor, leaf_seq: impl Fn() -> u64) -> LeafEdge {
+        if leaf.0.uses.enter(leaf_seq) {
             leaf.keep_accumulator();
         }
-        LeafUse(leaf.clone())
+        LeafEdge(leaf.clone())
     }
     pub fn leaf(&self) -> &Tensor {
         &self.0
     }
-    pub fn turn(&self) -> u64 {
-        self.0.0.uses.turn()
+    pub fn leaf_seq(&self) -> u64 {
+        self.0.0.uses.leaf_seq()
     }
 }
 
-impl Clone for LeafUse {
-    fn clone(&self) -> LeafUse {
+impl Clone for LeafEdge {
+    fn clone(&self) -> LeafEdge {
         self.0.0.uses.copy();
-        LeafUse(self.0.clone())
+        LeafEdge(self.0.clone())
     }
 }
 
-impl Drop for LeafUse {
+impl Drop for LeafEdge {
     #[inline]
     fn drop(&mut self) {
         if self.0.0.uses.leave() {
@@ -305,8 +305,8 @@ mod tests {
                     number
                 };
                 start.wait();
-                let used = LeafUse::new(&leaf, slow);
-                let seen = used.turn();
+                let used = LeafEdge::new(&leaf, slow);
+                let seen = used.leaf_seq();
                 start.wait(); // both edges live until both have seen it
                 seen
             };

@@ -1,29 +1,29 @@
-//! How many edges of graphs lead to a leaf, and the leaf's turn: Note [Leaves].
+//! How many edges of graphs lead to a leaf, and the leaf's sequence number: Note [Leaves].
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, spin_loop};
 
-/// In place of the count, while the thread that makes the first edge sets the turn: others wait for it.
+/// In place of the count, while the thread that makes the first edge sets the sequence number: others wait for it.
 const SETTING: u32 = u32::MAX;
 
 pub(super) struct Uses {
     count: AtomicU32,
-    turn: AtomicU64,
+    leaf_seq: AtomicU64,
 }
 
 impl Uses {
     #[inline]
     pub(super) fn none() -> Uses {
-        Uses { count: AtomicU32::new(0), turn: AtomicU64::new(0) }
+        Uses { count: AtomicU32::new(0), leaf_seq: AtomicU64::new(0) }
     }
     /// Counts an edge; true where there was no other, whose turn `turn` then says.
     #[inline]
-    pub(super) fn enter(&self, turn: impl Fn() -> u64) -> bool {
+    pub(super) fn enter(&self, leaf_seq: impl Fn() -> u64) -> bool {
         let count = &self.count;
         loop {
             match count.load(Ordering::Acquire) {
                 SETTING => spin_loop(),
                 0 if count.compare_exchange(0, SETTING, Ordering::AcqRel, Ordering::Relaxed).is_ok() => {
-                    self.turn.store(turn(), Ordering::Release);
+                    self.leaf_seq.store(leaf_seq(), Ordering::Release);
                     count.store(1, Ordering::Release);
                     return true;
                 }
@@ -46,8 +46,8 @@ impl Uses {
     }
     /// The turn, for those that have an edge.
     #[inline]
-    pub(super) fn turn(&self) -> u64 {
-        self.turn.load(Ordering::Acquire)
+    pub(super) fn leaf_seq(&self) -> u64 {
+        self.leaf_seq.load(Ordering::Acquire)
     }
     /// Whether there is an edge, or will be at once.
     pub(super) fn any(&self) -> bool {
@@ -73,10 +73,10 @@ mod models {
             let uses = Arc::new(Uses::none());
             let edge = |uses: &Uses, number: u64| {
                 let first = uses.enter(|| number);
-                let turn = uses.turn();
-                assert!(if first { turn == number } else { turn == 3 - number });
+                let leaf_seq = uses.leaf_seq();
+                assert!(if first { leaf_seq == number } else { leaf_seq == 3 - number });
                 uses.copy();
-                assert!(!uses.leave() && uses.turn() == turn);
+                assert!(!uses.leave() && uses.leaf_seq() == leaf_seq);
                 (first, uses.leave())
             };
             let other = uses.clone();

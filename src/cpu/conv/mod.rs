@@ -19,7 +19,7 @@ use super::epilogue::Epilogue;
 use super::gemm::tiles::Vectors;
 use super::lines::for_lines;
 use super::scratch::Temp;
-use super::view::{Ptr, View, ensure, load, store};
+use super::view::{SendPtr, View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::contiguous_strides;
@@ -92,7 +92,7 @@ fn compute_type(dtype: DType) -> Result<DType> {
 /// A row-major copy in the compute type.
 fn dense<T: Vectors>(v: &View) -> Result<Temp<T>> {
     let (data, strides): (Temp<T>, _) = (Temp::new(v.numel())?, contiguous_strides(v.shape));
-    let slots = Ptr(data.ptr());
+    let slots = SendPtr(data.ptr());
     for_lines(v.shape, [v.strides, &strides], |[i, o], n, [step, _]| {
         // SAFETY: the run lies inside the operand and the copy; a row-major copy has runs of step one.
         unsafe { load(v.dtype, v.at(i), step, n, slots.at(o)) }
@@ -143,7 +143,7 @@ fn slide<T: Vectors>(
     let kernel = s.steps.map(|s| s.kernel);
     let volume = kernel.iter().product::<usize>();
     let (to, from) = if motion.transposed { (volume, s.to * volume) } else { (s.from * volume, volume) };
-    let at = Ptr(dense_w.ptr());
+    let at = SendPtr(dense_w.ptr());
     let weights = Weights { at, group: s.from * s.to * volume, to, from, taps: [kernel[1] * kernel[2], kernel[2], 1] };
     let phases = [0, 1, 2].map(|i| {
         if motion.transposed {
@@ -194,10 +194,10 @@ fn gradient<T: Vectors>(grad: View, x: View, out: View, motion: &Motion, s: &Siz
     let sum: Temp<T> = Temp::new(out.numel())?;
     let axes = [0, 1, 2].map(|i| Axis::forward(s.large[i], s.small[i], s.steps[i]));
     let (input, grad) = (Image::new(over), Image::new(met));
-    let job = WeightGradient { input, grad, out: Ptr(sum.ptr()), batch: s.batch, groups: s.groups, from, to, axes };
+    let job = WeightGradient { input, grad, out: SendPtr(sum.ptr()), batch: s.batch, groups: s.groups, from, to, axes };
     // SAFETY: `sizes` has compared all shapes; the sum has room for all weights.
     unsafe { job.run()? };
-    let slots = Ptr(sum.ptr());
+    let slots = SendPtr(sum.ptr());
     let strides = contiguous_strides(out.shape);
     for_lines(out.shape, [out.strides, &strides], |[o, i], n, [step, _]| {
         // SAFETY: the run lies inside the result; a row-major sum has runs of step one.

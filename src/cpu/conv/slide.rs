@@ -11,7 +11,7 @@ use crate::cpu::gemm::Matrix;
 use crate::cpu::gemm::tiles::{self, Job, Packed, Start, Tile, Unit, Vectors, WIDEST, tile_size};
 use crate::cpu::parallel::{num_threads, try_par_for};
 use crate::cpu::scratch::Temp;
-use crate::cpu::view::{Ptr, store};
+use crate::cpu::view::{SendPtr, store};
 use crate::error::Result;
 use crate::rt::reserve::filled;
 use std::ops::Range;
@@ -31,7 +31,7 @@ const TASK: usize = 1 << 18;
 /// Dense weights of the compute type: where an element lies.
 #[derive(Clone, Copy)]
 pub struct Weights<T> {
-    pub at: Ptr<T>,
+    pub at: SendPtr<T>,
     pub group: usize,
     pub to: usize,
     pub from: usize,
@@ -90,7 +90,7 @@ impl<T: Vectors> Slide<'_, T> {
         // SAFETY: the caller's promise.
         let weights = unsafe { self.pack_weights(&taps, terms, panels)? };
         let zeros = filled(T::ZERO, if self.bias.is_some() { 0 } else { self.to })?;
-        let plan = Plan { slide: self, grid, order, panels, weights: Ptr(weights.ptr()), zeros };
+        let plan = Plan { slide: self, grid, order, panels, weights: SendPtr(weights.ptr()), zeros };
         let units = self.batch * self.groups * plan.grid.blocks();
         let most = plan.grid.most.iter().product::<usize>();
         let work = terms.max(1) * self.to * most;
@@ -139,7 +139,7 @@ impl<T: Vectors> Slide<'_, T> {
     /// The weights of all groups, for each block of terms in panels of about equal rows, term by term.
     unsafe fn pack_weights(&self, taps: &[Tap], terms: usize, panels: usize) -> Result<Temp<T>> {
         let packed: Temp<T> = Temp::new(self.groups.saturating_mul(self.to).saturating_mul(terms))?;
-        let to = Ptr(packed.ptr());
+        let to = SendPtr(packed.ptr());
         try_par_for(self.groups * panels, (TASK / 8 / (terms * self.to).max(1)).max(1), |range| {
             for unit in range {
                 let (group, panel) = (unit / panels, unit % panels);
@@ -178,7 +178,7 @@ struct Plan<'a, 'b, T> {
     /// Where the terms find their first input in scratch memory.
     order: Vec<usize>,
     panels: usize,
-    weights: Ptr<T>,
+    weights: SendPtr<T>,
     zeros: Vec<T>,
 }
 

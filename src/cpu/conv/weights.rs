@@ -11,7 +11,7 @@ use crate::cpu::gemm::Matrix;
 use crate::cpu::gemm::tiles::{self, Job, Packed, Scattered, Start, Tile, Unit, Vectors, WIDEST};
 use crate::cpu::parallel::{par_for, try_par_for};
 use crate::cpu::scratch::Temp;
-use crate::cpu::view::{Ptr, load};
+use crate::cpu::view::{SendPtr, load};
 use crate::error::Result;
 use crate::rt::reserve::filled;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub struct WeightGradient<'a, T> {
     /// What the window slides over, and what meets it: `[batch, groups * to, places]`.
     pub input: Image<'a>,
     pub grad: Image<'a>,
-    pub out: Ptr<T>,
+    pub out: SendPtr<T>,
     pub batch: usize,
     pub groups: usize,
     pub from: usize,
@@ -52,12 +52,12 @@ impl<T: Vectors> WeightGradient<'_, T> {
         let partial: Temp<T> = Temp::filled(weights.saturating_mul(sums - 1), T::ZERO)?;
         // SAFETY: the result has room for the weights.
         par_for(weights, 1 << 16, |r| unsafe { self.out.at(r.start).write_bytes(0, r.len()) }); // zero bits are 0.0
-        let parts = Ptr(partial.ptr());
+        let parts = SendPtr(partial.ptr());
         let plan = Plan { job: self, grid: &grid, taps: &taps, chunks };
         try_par_for(self.groups * chunks * sums, 1, |range| {
             for unit in range {
                 let (sum, rest) = (unit % sums, unit / sums);
-                let out = if sum == 0 { self.out } else { Ptr(parts.at((sum - 1) * weights)) };
+                let out = if sum == 0 { self.out } else { SendPtr(parts.at((sum - 1) * weights)) };
                 let blocks = sum * blocks / sums..(sum + 1) * blocks / sums;
                 // SAFETY: the caller's promise; units write disjoint parts of the sums.
                 tiles::run(Piece { plan: &plan, group: rest / chunks, chunk: rest % chunks, blocks, out })?;
@@ -92,7 +92,7 @@ struct Piece<'a, 'b, 'c, T> {
     group: usize,
     chunk: usize,
     blocks: Range<usize>,
-    out: Ptr<T>,
+    out: SendPtr<T>,
 }
 
 /// What a piece works in.

@@ -7,7 +7,7 @@
 
 use crate::cpu::parallel::par_for;
 use crate::cpu::scratch::Temp;
-use crate::cpu::view::{Ptr, View, ensure, load};
+use crate::cpu::view::{SendPtr, View, ensure, load};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce};
@@ -136,7 +136,7 @@ impl Counted {
     pub fn of(mask: View) -> Result<Counted> {
         let pieces = Pieces::new(mask.shape, [mask.strides]);
         let starts = Temp::<usize>::new(pieces.count())?;
-        let slots = Ptr(starts.ptr());
+        let slots = SendPtr(starts.ptr());
         par_for(pieces.count(), 4, |range| {
             for piece in range {
                 let mut count = 0;

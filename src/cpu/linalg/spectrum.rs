@@ -13,7 +13,7 @@ fn middle<T: Double>(a: &Mat<T>) -> (Mat<T>, i32) {
     let e = balance(&mut a);
     (a, e)
 }
-fn seen<T: Double>(a: &Mat<T>) -> MatRef<'_, T> {
+fn as_matrix<T: Double>(a: &Mat<T>) -> MatRef<'_, T> {
     MatRef::from_row_major_slice(&a.data, a.rows, a.cols)
 }
 fn taken<T: Double>(m: MatRef<'_, T>) -> Mat<T> {
@@ -52,7 +52,7 @@ pub fn svd<T: Double>(a: &Mat<T>, full: bool) -> Result<(Mat<T>, Vec<f64>, Mat<T
     }
     let failed = not_converged("singular values");
     let (a, e) = middle(a);
-    let found = if full { seen(&a).svd() } else { seen(&a).thin_svd() }.map_err(failed)?;
+    let found = if full { as_matrix(&a).svd() } else { as_matrix(&a).thin_svd() }.map_err(failed)?;
     let values = (0..k).map(|i| shifted(faer::traits::ext::ComplexFieldExt::real(&found.S()[i]), e)).collect();
     let (mut u, mut v) = (taken(found.U()), taken(found.V()));
     for j in 0..k {
@@ -67,7 +67,7 @@ pub fn singular_values<T: Double>(a: &Mat<T>) -> Result<Vec<f64>> {
         return Ok(Vec::new());
     }
     let (a, e) = middle(a);
-    let found = seen(&a).singular_values().map_err(not_converged("singular values"))?;
+    let found = as_matrix(&a).singular_values().map_err(not_converged("singular values"))?;
     Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }
 
@@ -77,7 +77,7 @@ pub fn eigh<T: Double>(a: &Mat<T>) -> Result<(Vec<f64>, Mat<T>)> {
         return Ok((Vec::new(), Mat::zeros(0, 0)));
     }
     let (a, e) = middle(a);
-    let found = seen(&a).self_adjoint_eigen(Side::Lower).map_err(not_converged("eigenvalues"))?;
+    let found = as_matrix(&a).self_adjoint_eigen(Side::Lower).map_err(not_converged("eigenvalues"))?;
     let values = (0..a.rows).map(|i| shifted(faer::traits::ext::ComplexFieldExt::real(&found.S()[i]), e)).collect();
     let mut vectors = taken(found.U());
     for j in 0..a.rows {
@@ -91,7 +91,7 @@ pub fn eigenvalues_h<T: Double>(a: &Mat<T>) -> Result<Vec<f64>> {
         return Ok(Vec::new());
     }
     let (a, e) = middle(a);
-    let found = seen(&a).self_adjoint_eigenvalues(Side::Lower).map_err(not_converged("eigenvalues"))?;
+    let found = as_matrix(&a).self_adjoint_eigenvalues(Side::Lower).map_err(not_converged("eigenvalues"))?;
     Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }
 
@@ -102,7 +102,7 @@ pub fn eig<T: Double>(a: &Mat<T>) -> Result<(Vec<c128>, Mat<c128>)> {
         return Ok((Vec::new(), Mat::zeros(0, 0)));
     }
     let (a, e) = middle(a);
-    let found = seen(&a).eigen().map_err(not_converged("eigenvalues"))?;
+    let found = as_matrix(&a).eigen().map_err(not_converged("eigenvalues"))?;
     let mut vectors = taken(found.U());
     for j in 0..n {
         let norm = (0..n).map(|i| vectors[(i, j)].norm_sqr()).sum::<f64>().sqrt();
@@ -117,6 +117,6 @@ pub fn eigenvalues<T: Double>(a: &Mat<T>) -> Result<Vec<c128>> {
         return Ok(Vec::new());
     }
     let (a, e) = middle(a);
-    let found = seen(&a).eigenvalues().map_err(not_converged("eigenvalues"))?;
+    let found = as_matrix(&a).eigenvalues().map_err(not_converged("eigenvalues"))?;
     Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }

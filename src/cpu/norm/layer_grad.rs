@@ -9,7 +9,7 @@ use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::try_par_for;
 use crate::cpu::simd;
 use crate::cpu::simd::Kernel;
-use crate::cpu::view::{Ptr, View, ensure, load, store};
+use crate::cpu::view::{SendPtr, View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::rt::reserve::filled;
@@ -61,7 +61,7 @@ unsafe fn rows<T: Float>(o: &Operands) -> Result<()> {
     let weight = o.weight.map(vector).transpose()?;
     let blocks = (count / ROWS).clamp(1, BLOCKS);
     let mut sums = filled(T::ZERO, blocks * 2 * cols)?;
-    let slots = Ptr(sums.as_mut_ptr());
+    let slots = SendPtr(sums.as_mut_ptr());
     try_par_for(blocks, (1 << 13) / (cols * count.div_ceil(blocks)).max(1), |range| {
         let (mut g, mut x) = (filled(T::ZERO, cols)?, filled(T::ZERO, cols)?);
         for block in range {

@@ -14,7 +14,7 @@ use crate::cpu::runs::{Reader, Writer};
 use crate::cpu::scratch::Temp;
 use crate::cpu::simd;
 use crate::cpu::simd::Kernel;
-use crate::cpu::view::{Ptr, View};
+use crate::cpu::view::{SendPtr, View};
 use crate::error::Result;
 use crate::rt::reserve::filled;
 use std::ops::Range;
@@ -83,7 +83,7 @@ fn two_per_plane(
 ) -> Result<Vec<[f64; 2]>> {
     let width = if shape.rows { 1 } else { shape.c };
     let parts = Temp::<f64>::new(shape.units().saturating_mul(2 * width))?;
-    let slots = Ptr(parts.ptr());
+    let slots = SendPtr(parts.ptr());
     shape.each(|range| {
         part(
             &mut |unit, first, second| {

@@ -1,11 +1,11 @@
 //! Reductions that keep the densest dimension: a tile of neighbouring results folds rows of memory.
 
 use super::driver::{Job, PART};
-use super::loop_nest::Nest;
-use super::reducer::{Columns, Merge, Rule};
+use super::loop_nest::LoopNest;
+use super::reducer::{Columns, Merge, Reducer};
 use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
-use crate::cpu::view::{Ptr, load, store};
+use crate::cpu::view::{SendPtr, load, store};
 use crate::dtype::Element;
 use crate::error::Result;
 use crate::rt::reserve::filled;
@@ -22,8 +22,8 @@ const ROWS: usize = 64;
 
 /// How the results are split into tiles and their rows into parts.
 struct Tiling {
-    kept: Nest,
-    folded: Nest,
+    kept: LoopNest,
+    folded: LoopNest,
     /// Columns of all tiles of one row, and of each tile.
     width: usize,
     tile: usize,
@@ -47,12 +47,12 @@ impl Tiling {
     }
 }
 
-impl<T: Element, R: Rule<T>> Job<'_, T, R> {
+impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
     fn direct(&self, stride: usize) -> bool {
         self.input.dtype == T::DTYPE && stride == 1
     }
 
-    fn tiling(&self, mut kept: Nest, folded: Nest) -> Tiling {
+    fn tiling(&self, mut kept: LoopNest, folded: LoopNest) -> Tiling {
         let (width, in_stride, out_stride) = kept.pop();
         let tile = width.min(if self.direct(in_stride) { TILE } else { NARROW });
         // Contiguous narrow rows are folded several at a time, as one wide row.
@@ -64,7 +64,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         Tiling { kept, folded, width, tile, in_stride, out_stride, group, rows, parts }
     }
 
-    pub unsafe fn by_columns(&self, kept: Nest, folded: Nest) -> Result<()> {
+    pub unsafe fn by_columns(&self, kept: LoopNest, folded: LoopNest) -> Result<()> {
         let t = &self.tiling(kept, folded);
         let units = t.kept.count() * t.per_row();
         if t.parts == 1 {
@@ -74,7 +74,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             return Ok(());
         }
         let mut partial = filled(self.rule.empty(), units * t.parts * t.tile)?;
-        let slots = Ptr(partial.as_mut_ptr());
+        let slots = SendPtr(partial.as_mut_ptr());
         par_for(units * t.parts, 1, |range| {
             for i in range {
                 // SAFETY: each index is visited once, and a part has at most as many columns as a tile.
@@ -121,12 +121,12 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let rest = self.total - t.rows * t.group;
         // SAFETY: the tile's rows lie inside the input.
         unsafe {
-            let acc = self.columns(&t.folded.stretched(t.group), base, t.in_stride, n * t.group, from, to);
+            let acc = self.columns(&t.folded.widened(t.group), base, t.in_stride, n * t.group, from, to);
             if rest == 0 || part + 1 < t.parts {
                 return self.narrow(acc, n);
             }
             let offset = base + t.rows * t.group * t.width;
-            let mut all = self.columns(&t.folded.stretched(rest), offset, 1, n * rest, 0, 1);
+            let mut all = self.columns(&t.folded.widened(rest), offset, 1, n * rest, 0, 1);
             all.extend(acc);
             self.narrow(all, n)
         }
@@ -145,7 +145,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
     /// Folds rows `from..to` of a tile of `n` columns.
     unsafe fn columns(
         &self,
-        folded: &Nest,
+        folded: &LoopNest,
         base: usize,
         stride: usize,
         n: usize,

@@ -5,11 +5,11 @@
 //! parts of a size that depends only on the shape, and accumulators are merged pairwise, so results are bitwise equal
 //! at any thread count and the rounding error grows as log n.
 
-use super::loop_nest::{Nest, Pairwise};
-use super::reducer::{Block, Rule};
+use super::loop_nest::{LoopNest, Pairwise};
+use super::reducer::{Block, Reducer};
 use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
-use crate::cpu::view::{Ptr, View, load, store};
+use crate::cpu::view::{SendPtr, View, load, store};
 use crate::dtype::Element;
 use crate::error::Result;
 use crate::layout::{Dims, contiguous_strides};
@@ -27,18 +27,18 @@ const MANY: usize = 32;
 ///
 /// # Safety
 /// Both operands must be in bounds; `out` has the input's shape with the reduced dimensions of size one.
-pub unsafe fn run<T: Element, R: Rule<T>>(
+pub unsafe fn run<T: Element, R: Reducer<T>>(
     rule: R,
     input: View,
     reduced: &dyn Fn(usize) -> bool,
     out: View,
 ) -> Result<()> {
-    let kept = Nest::new(&input, &out, |d| !reduced(d));
+    let kept = LoopNest::new(&input, &out, |d| !reduced(d));
     // The output does not extend over the reduced dimensions, so its strides there are meaningless.
     let none = Dims::from_elem(0, input.ndim());
     // SAFETY: only the strides of what is folded are read, which all are zero.
-    let folded = Nest::new(&input, &unsafe { out.seen_as(out.shape, &none) }, reduced);
-    let dense = |n: &Nest| n.input.last().copied().unwrap_or(usize::MAX);
+    let folded = LoopNest::new(&input, &unsafe { out.seen_as(out.shape, &none) }, reduced);
+    let dense = |n: &LoopNest| n.input.last().copied().unwrap_or(usize::MAX);
     let few = folded.shape.last().is_none_or(|&n| n < 16) && kept.shape.last().is_some_and(|&n| n >= 64);
     let job = Job { rule, input, out, total: folded.count(), mark: std::marker::PhantomData::<T> };
     if kept.count() == 1 && job.total <= R::BLOCK && job.total > 0 && folded.shape.len() <= 1 {
@@ -71,14 +71,14 @@ pub(crate) struct Job<'a, T, R> {
     pub mark: std::marker::PhantomData<T>,
 }
 
-impl<T: Element, R: Rule<T>> Job<'_, T, R> {
+impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
     /// Number of parts for each of `results` reductions of `pieces` pieces; depends only on the sizes.
     pub fn parts(&self, results: usize, width: usize, pieces: usize) -> usize {
         if results >= MANY { 1 } else { (self.total * width / PART).clamp(1, 256).min(pieces.max(1)) }
     }
 
     /// Sets every result to that of an empty reduction.
-    unsafe fn fill(&self, kept: Nest) {
+    unsafe fn fill(&self, kept: LoopNest) {
         let y = self.rule.finish(self.rule.empty(), 0);
         let mut at = kept.walk(0);
         for _ in 0..kept.count() {
@@ -100,7 +100,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         all.finish(|a, b| self.rule.merge(a, b)).unwrap_or(self.rule.empty())
     }
 
-    unsafe fn by_rows(&self, kept: Nest, mut folded: Nest) -> Result<()> {
+    unsafe fn by_rows(&self, kept: LoopNest, mut folded: LoopNest) -> Result<()> {
         let (run, stride, _) = folded.pop();
         let (results, outer) = (kept.count(), folded.count());
         if outer > 1 && results > 1 && run >= 32 {
@@ -139,7 +139,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             return Ok(());
         }
         let mut partial = filled(self.rule.empty(), results * parts)?;
-        let slots = Ptr(partial.as_mut_ptr());
+        let slots = SendPtr(partial.as_mut_ptr());
         par_for(results * parts, 1, |range| {
             for i in range {
                 let acc = fold(kept.walk(i / parts).offsets[0], i % parts);
@@ -155,17 +155,17 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
 
     /// Runs of several results alternate in memory: first all runs are folded in memory order, then the accumulators of
     /// each result are merged.
-    unsafe fn in_two_stages(&self, kept: &Nest, folded: &Nest, run: usize, stride: usize) -> Result<()> {
+    unsafe fn in_two_stages(&self, kept: &LoopNest, folded: &LoopNest, run: usize, stride: usize) -> Result<()> {
         let outer = folded.count();
         let mut partial = filled(self.rule.empty(), kept.count() * outer)?;
         let (places, steps) = (contiguous_strides(&kept.shape), contiguous_strides(&folded.shape));
-        let all = Nest::of(
+        let all = LoopNest::of(
             (0..kept.shape.len())
                 .map(|d| (kept.shape[d], kept.input[d], places[d] * outer))
                 .chain((0..folded.shape.len()).map(|d| (folded.shape[d], folded.input[d], steps[d])))
                 .collect(),
         );
-        let slots = Ptr(partial.as_mut_ptr());
+        let slots = SendPtr(partial.as_mut_ptr());
         par_for(partial.len(), PART / 2 / run, |range| {
             let mut at = all.walk(range.start);
             for _ in range {

@@ -1,4 +1,4 @@
-//! The loop nest of a reduction (`Nest`) and the pairwise merging of accumulators (`Pairwise`).
+//! The loop nest of a reduction (`LoopNest`) and the pairwise merging of accumulators (`Pairwise`).
 
 use crate::cpu::view::View;
 use crate::layout::{Dims, Odometer};
@@ -6,22 +6,22 @@ use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
 /// Dimensions with the strides of input and output, densest last, merged where both allow it.
-pub struct Nest {
+pub struct LoopNest {
     pub shape: Dims,
     pub input: Dims,
     pub output: Dims,
 }
 
-impl Nest {
+impl LoopNest {
     /// The dimensions for which `select` is true.
-    pub fn new(input: &View, out: &View, select: impl Fn(usize) -> bool) -> Nest {
+    pub fn new(input: &View, out: &View, select: impl Fn(usize) -> bool) -> LoopNest {
         let chosen = (0..input.ndim()).filter(|&d| select(d) && input.shape[d] != 1);
-        Nest::of(chosen.map(|d| (input.shape[d], input.strides[d], out.strides[d])).collect())
+        LoopNest::of(chosen.map(|d| (input.shape[d], input.strides[d], out.strides[d])).collect())
     }
     /// Dimensions as size, stride in the input, stride in the output.
-    pub fn of(mut dims: SmallVec<[(usize, usize, usize); 6]>) -> Nest {
+    pub fn of(mut dims: SmallVec<[(usize, usize, usize); 6]>) -> LoopNest {
         dims.sort_by_key(|&(_, stride, _)| std::cmp::Reverse(stride));
-        let mut nest = Nest { shape: Dims::new(), input: Dims::new(), output: Dims::new() };
+        let mut nest = LoopNest { shape: Dims::new(), input: Dims::new(), output: Dims::new() };
         for (n, i, o) in dims {
             match nest.shape.last_mut() {
                 Some(m) if nest.input.last() == Some(&(n * i)) && nest.output.last() == Some(&(n * o)) => {
@@ -49,8 +49,8 @@ impl Nest {
         }
     }
     /// A one-dimensional nest with strides multiplied by `group`.
-    pub fn stretched(&self, group: usize) -> Nest {
-        let mut nest = Nest { shape: self.shape.clone(), input: self.input.clone(), output: self.output.clone() };
+    pub fn widened(&self, group: usize) -> LoopNest {
+        let mut nest = LoopNest { shape: self.shape.clone(), input: self.input.clone(), output: self.output.clone() };
         if group > 1 {
             nest.shape[0] /= group;
             nest.input[0] *= group;

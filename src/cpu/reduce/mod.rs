@@ -41,18 +41,23 @@ pub fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()
     }
 }
 
-unsafe fn truth<R: reducer::Rule<Truth>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
+unsafe fn truth<R: reducer::Reducer<Truth>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { run::<Truth, R>(rule, input, &|d| dims.contains(&d), out) }
 }
 
 /// A rule for every type in which sums are computed.
 trait Arithmetic:
-    reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<i64> + reducer::Rule<c64> + reducer::Rule<c128>
+    reducer::Reducer<f32> + reducer::Reducer<f64> + reducer::Reducer<i64> + reducer::Reducer<c64> + reducer::Reducer<c128>
 {
 }
-impl<R: reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<i64> + reducer::Rule<c64> + reducer::Rule<c128>>
-    Arithmetic for R
+impl<
+    R: reducer::Reducer<f32>
+        + reducer::Reducer<f64>
+        + reducer::Reducer<i64>
+        + reducer::Reducer<c64>
+        + reducer::Reducer<c128>,
+> Arithmetic for R
 {
 }
 
@@ -72,11 +77,16 @@ unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: V
 
 /// A rule for every type in which elements are compared.
 trait Comparing:
-    reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<i64> + reducer::Rule<i32> + reducer::Rule<u8>
+    reducer::Reducer<f32> + reducer::Reducer<f64> + reducer::Reducer<i64> + reducer::Reducer<i32> + reducer::Reducer<u8>
 {
 }
-impl<R: reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<i64> + reducer::Rule<i32> + reducer::Rule<u8>> Comparing
-    for R
+impl<
+    R: reducer::Reducer<f32>
+        + reducer::Reducer<f64>
+        + reducer::Reducer<i64>
+        + reducer::Reducer<i32>
+        + reducer::Reducer<u8>,
+> Comparing for R
 {
 }
 
@@ -111,8 +121,11 @@ unsafe fn norm(p: f64, input: View, dims: &[usize], out: View) -> Result<()> {
 }
 
 /// A rule for real and complex floats.
-trait Measuring: reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<c64> + reducer::Rule<c128> {}
-impl<R: reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<c64> + reducer::Rule<c128>> Measuring for R {}
+trait Measuring: reducer::Reducer<f32> + reducer::Reducer<f64> + reducer::Reducer<c64> + reducer::Reducer<c128> {}
+impl<R: reducer::Reducer<f32> + reducer::Reducer<f64> + reducer::Reducer<c64> + reducer::Reducer<c128>> Measuring
+    for R
+{
+}
 
 unsafe fn magnitude<R: Measuring>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);

@@ -10,7 +10,7 @@ use crate::dtype::Element;
 use std::marker::PhantomData;
 
 /// A reduction of blocks of `T`.
-pub trait Rule<T: Copy>: Copy + Send + Sync {
+pub trait Reducer<T: Copy>: Copy + Send + Sync {
     type Acc: Copy + Send + Sync;
     type Out: Element;
     /// Elements of a run folded at once; a block that a rule reads twice should fit L1.
@@ -32,13 +32,13 @@ pub trait Rule<T: Copy>: Copy + Send + Sync {
     fn finish(self, acc: Self::Acc, count: usize) -> Self::Out;
 }
 
-/// `Rule::block` as a loop that is compiled for several instruction sets.
+/// `Reducer::block` as a loop that is compiled for several instruction sets.
 pub struct Block<T, R> {
     rule: R,
     x: *const T,
     n: usize,
 }
-impl<T: Copy, R: Rule<T>> Block<T, R> {
+impl<T: Copy, R: Reducer<T>> Block<T, R> {
     /// # Safety
     /// `x` is readable for `n` elements while the value lives.
     #[inline(always)]
@@ -46,7 +46,7 @@ impl<T: Copy, R: Rule<T>> Block<T, R> {
         Block { rule, x, n }
     }
 }
-impl<T: Copy, R: Rule<T>> Kernel for Block<T, R> {
+impl<T: Copy, R: Reducer<T>> Kernel for Block<T, R> {
     type Output = R::Acc;
     #[inline(always)]
     fn run<F: Fuse>(self) -> R::Acc {
@@ -55,14 +55,14 @@ impl<T: Copy, R: Rule<T>> Kernel for Block<T, R> {
     }
 }
 
-/// `Rule::columns` as such a loop.
-pub struct Columns<'a, T: Copy, R: Rule<T>> {
+/// `Reducer::columns` as such a loop.
+pub struct Columns<'a, T: Copy, R: Reducer<T>> {
     rule: R,
     rows: &'a [*const T],
     width: usize,
     acc: *mut R::Acc,
 }
-impl<'a, T: Copy, R: Rule<T>> Columns<'a, T, R> {
+impl<'a, T: Copy, R: Reducer<T>> Columns<'a, T, R> {
     /// # Safety
     /// Each row is readable, and `acc` holds valid accumulators that nobody else uses, for `width` elements while the
     /// value lives.
@@ -71,7 +71,7 @@ impl<'a, T: Copy, R: Rule<T>> Columns<'a, T, R> {
         Columns { rule, rows, width, acc }
     }
 }
-impl<T: Copy, R: Rule<T>> Kernel for Columns<'_, T, R> {
+impl<T: Copy, R: Reducer<T>> Kernel for Columns<'_, T, R> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
@@ -81,13 +81,13 @@ impl<T: Copy, R: Rule<T>> Kernel for Columns<'_, T, R> {
 }
 
 /// Merging a row of accumulators into another, as such a loop.
-pub struct Merge<'a, T: Copy, R: Rule<T>> {
+pub struct Merge<'a, T: Copy, R: Reducer<T>> {
     pub rule: R,
     pub into: &'a mut [R::Acc],
     pub from: &'a [R::Acc],
     pub mark: PhantomData<T>,
 }
-impl<T: Copy, R: Rule<T>> Kernel for Merge<'_, T, R> {
+impl<T: Copy, R: Reducer<T>> Kernel for Merge<'_, T, R> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
@@ -110,7 +110,7 @@ pub trait Step<T: Copy>: Copy + Send + Sync {
 #[derive(Clone, Copy)]
 pub struct Lanes<S>(pub S);
 
-impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
+impl<T: Copy, S: Step<T>> Reducer<T> for Lanes<S> {
     type Acc = S::Acc;
     type Out = S::Out;
     const BLOCK: usize = LONG;

@@ -3,7 +3,7 @@
 //! Maxima and minima propagate NaN, as in PyTorch (`arith::greater`). The log of a sum of exponentials reads a block
 //! twice: for its maximum first, so that no exponential overflows.
 
-use super::reducer::{Lanes, Rule, Step};
+use super::reducer::{Lanes, Reducer, Step};
 use crate::cpu::arith::{Arith, Float, Magnitude, Ordered, greater, lesser};
 use crate::cpu::number_class::{Fuse, Plain};
 use crate::dtype::Truth;
@@ -286,7 +286,7 @@ fn shift<T: Float>(max: T) -> T {
     if max.abs() == T::HIGHEST { T::ZERO } else { max }
 }
 
-impl<T: Float> Rule<T> for LogSumExp {
+impl<T: Float> Reducer<T> for LogSumExp {
     type Acc = (T, T);
     type Out = T;
     fn empty(self) -> (T, T) {
@@ -316,7 +316,7 @@ impl<T: Float> Rule<T> for LogSumExp {
             for row in rows {
                 (0..width).for_each(|j| sum[j] = sum[j].plus((*row.add(j)).minus(by[j]).exp::<F>()));
             }
-            (0..width).for_each(|j| *acc.add(j) = Rule::<T>::merge(self, *acc.add(j), (max[j], sum[j])));
+            (0..width).for_each(|j| *acc.add(j) = Reducer::<T>::merge(self, *acc.add(j), (max[j], sum[j])));
         }
     }
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! The gradients of a layer: back through all steps, then the weight's as one product.
 
-use super::{LANES, Lane, Layer, Shared, TILE, Values, saved_blocks};
+use super::{LANES, Lane, Layer, SharedJob, TILE, Values, saved_blocks};
 use crate::cpu::gemm::matmul;
 use crate::cpu::gemm::tiles::Vectors;
 use crate::cpu::math::Float;
@@ -74,7 +74,7 @@ unsafe fn run_backward<T: Float + Vectors>(o: &Layer, g: &Gradients) -> Result<(
         first: 0,
         scratch: std::ptr::null_mut(),
     };
-    let shared = Shared(job);
+    let shared = SharedJob(job);
     try_par_for(batch.div_ceil(TILE), 1, |range| {
         let shared = &shared;
         let scratch: Temp<T> = Temp::new(TILE * 2 * hidden)?;

@@ -18,7 +18,7 @@ use self::item::{Item, Key};
 use super::lines::Others;
 use super::parallel::{par_for, try_par_for};
 use super::scratch::Temp;
-use super::view::{Ptr, View, ensure, load, store};
+use super::view::{SendPtr, View, ensure, load, store};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::layout::Dims;
@@ -50,7 +50,7 @@ struct Line<'a> {
 impl Line<'_> {
     /// Elements from `from` on.
     fn read<T: Element>(&self, from: usize, buffer: &mut [T]) {
-        let (n, buffer) = (buffer.len(), Ptr(buffer.as_mut_ptr()));
+        let (n, buffer) = (buffer.len(), SendPtr(buffer.as_mut_ptr()));
         par_for(n, GRAIN, |r| {
             let at = self.input.at(self.offset + (from + r.start) * self.step);
             // SAFETY: lines lie inside the input, by the promise of the kernel's caller; ranges are disjoint.

@@ -9,7 +9,7 @@
 use super::item::{Extent, Key, pack};
 use crate::cpu::parallel::par_for;
 use crate::cpu::scratch::Temp;
-use crate::cpu::view::Ptr;
+use crate::cpu::view::SendPtr;
 use crate::error::Result;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -75,7 +75,7 @@ impl Sorter {
     /// Sorts `n` items, at most the capacity, which `make` returns for the positions in ascending order, by the low
     /// `bits` of their keys; the other bits must be equal.
     pub fn sort(&mut self, n: usize, bits: u32, make: impl Fn(usize) -> u64 + Sync) -> &mut [u64] {
-        let (mut from, mut to) = (Ptr(self.items.ptr()), Ptr(self.other.ptr()));
+        let (mut from, mut to) = (SendPtr(self.items.ptr()), SendPtr(self.other.ptr()));
         if compared(n) {
             // SAFETY: the memory holds `n` items, all of which are written before they are read.
             unsafe {
@@ -99,9 +99,9 @@ impl Sorter {
     }
 
     /// Moves items by one digit; false, without moving, if all items have the same digit.
-    fn pass(&mut self, n: usize, digit: Digit, from: &Ptr<u64>, to: &Ptr<u64>) -> bool {
+    fn pass(&mut self, n: usize, digit: Digit, from: &SendPtr<u64>, to: &SendPtr<u64>) -> bool {
         let parts = self.counts.len();
-        let counts = Ptr(self.counts.as_mut_ptr());
+        let counts = SendPtr(self.counts.as_mut_ptr());
         each_part(n, parts, |part, range| {
             // SAFETY: a part has its own counters; all `n` items are written.
             let (counts, items) = unsafe { (&mut *counts.at(part), slice(from, range)) };
@@ -120,7 +120,7 @@ impl Sorter {
                 start += std::mem::replace(&mut part[bucket], start);
             }
         }
-        let counts = Ptr(self.counts.as_mut_ptr());
+        let counts = SendPtr(self.counts.as_mut_ptr());
         each_part(n, parts, |part, range| {
             // SAFETY: the counts give the destinations of this part's items: `n` in all, each once.
             unsafe {
@@ -138,7 +138,7 @@ impl Sorter {
 }
 
 /// SAFETY: the items have been written, and are not modified meanwhile.
-unsafe fn slice<'a>(items: &Ptr<u64>, range: Range<usize>) -> &'a [u64] {
+unsafe fn slice<'a>(items: &SendPtr<u64>, range: Range<usize>) -> &'a [u64] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(items.at(range.start), range.len()) }
 }

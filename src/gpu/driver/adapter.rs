@@ -139,7 +139,7 @@ fn caps_of(adapter: &wgpu::Adapter) -> Caps {
         max_groups: limits.max_compute_workgroups_per_dimension,
         storage_align: limits.min_storage_buffer_offset_alignment.max(16) as u64,
         uniform_align: limits.min_uniform_buffer_offset_alignment,
-        max_turns: if is_software(adapter) { 65_000 } else { usize::MAX },
+        max_iterations: if is_software(adapter) { 65_000 } else { usize::MAX },
     }
 }
 

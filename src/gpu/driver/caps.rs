@@ -14,7 +14,7 @@ pub(in crate::gpu) struct Caps {
     pub storage_align: u64,
     pub uniform_align: u32,
     /// Iterations of all loops of an invocation together: lavapipe ends them there as if they were done.
-    pub max_turns: usize,
+    pub max_iterations: usize,
 }
 
 impl Caps {

@@ -92,7 +92,7 @@ impl Driver {
                 max_groups: u32::MAX,
                 storage_align: 16,
                 uniform_align: 16,
-                max_turns: usize::MAX,
+                max_iterations: usize::MAX,
             },
             connection: None,
             fault_block: OnceLock::new(),

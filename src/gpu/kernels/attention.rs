@@ -90,8 +90,8 @@ impl Tile {
     /// `times` times with `products` products and sums.
     fn most_columns(&self, head: usize, products: usize, times: usize) -> usize {
         let loads = (self.rows + 2 * self.cols) * head.div_ceil(self.lanes());
-        let turns = (head + self.cols + loads + self.across) * products * times;
-        (TURNS / turns.max(1)).max(1) * self.cols
+        let iterations = (head + self.cols + loads + self.across) * products * times;
+        (TURNS / iterations.max(1)).max(1) * self.cols
     }
     fn constants<'a>(&self, mut kernel: Kernel<'a>) -> Kernel<'a> {
         let [block, tile, part] = self.memory();

@@ -80,8 +80,8 @@ pub(super) fn matrices<'a>(
 fn lanes(kernel: Kernel<'_>, rows: usize, columns: usize) -> Result<Kernel<'_>> {
     let (name, lanes) = if rows <= 64 { ("64 lanes", 64) } else { ("256 lanes", 256) };
     // Each column is scaled and subtracted from the others of the panel.
-    let turns = rows.div_ceil(lanes) * columns * (columns / 2 + 4);
-    kernel.variant(name).constant("lanes", lanes).turns(turns)
+    let iterations = rows.div_ceil(lanes) * columns * (columns / 2 + 4);
+    kernel.variant(name).constant("lanes", lanes).iterations(iterations)
 }
 
 /// `out -= a b`
@@ -196,7 +196,7 @@ pub fn exchange_rows(b: &View, pivots: &View) -> Result<()> {
         .number("steps", steps)?
         .number("cols", cols)?
         .number("units", units)?
-        .turns(steps)?
+        .iterations(steps)?
         .launch(units)
 }
 
@@ -217,5 +217,5 @@ pub fn sign_and_log(a: &View, pivots: &View, [sign, log]: [View; 2]) -> Result<(
         .write("sign", sign)
         .write("log", log);
     let kernel = matrices(kernel, "a", ["row", "col"], a)?;
-    kernel.number("rows", rows)?.number("units", units)?.turns(rows)?.launch(units)
+    kernel.number("rows", rows)?.number("units", units)?.iterations(rows)?.launch(units)
 }

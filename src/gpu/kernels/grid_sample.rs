@@ -114,7 +114,7 @@ impl<'a> Sampled<'a> {
         self.shape[0] * self.shape[1]
     }
     /// The iterations of the loops over neighbours.
-    fn turns(&self) -> usize {
+    fn iterations(&self) -> usize {
         (self.sampling.count() + 1).pow(self.shape.len() as u32 - 2)
     }
     fn kernel(
@@ -156,7 +156,7 @@ pub fn grid_sample(x: &View, from: &Sampled, out: &View) -> Result<()> {
     out.require_own()?;
     let units = from.channels() * from.points();
     let kernel = from.kernel("forward", FORWARD.into(), &[("x", *x)], *out)?.write("out", *out);
-    kernel.turns(from.turns())?.number("units", units)?.launch(units)
+    kernel.iterations(from.iterations())?.number("units", units)?.launch(units)
 }
 
 /// The gradient by the grid.
@@ -164,7 +164,7 @@ pub fn grid_sample_by_grid(g: &View, x: &View, from: &Sampled, out: &View) -> Re
     out.require_own()?;
     let units = from.shape[0] * from.points();
     let kernel = from.kernel("by grid", BY_GRID.into(), &[("g", *g), ("x", *x)], *out)?.write("out", *out);
-    kernel.turns(from.turns() * (from.shape[1] + 1))?.number("units", units)?.launch(units)
+    kernel.iterations(from.iterations() * (from.shape[1] + 1))?.number("units", units)?.launch(units)
 }
 
 /// The gradient by the input, added to `out`.
@@ -176,9 +176,9 @@ pub fn grid_sample_by_input(g: &View, from: &Sampled, out: &View) -> Result<()> 
         let added = ADDED.replace("{{store}}", "write_out(to, read_out(to) + v);");
         let body = IN_CHANNELS.replace("{{added}}", &added);
         let kernel = from.kernel("by input in order", body, &[("g", *g)], *out)?.write("out", *out);
-        return kernel.turns(from.turns() * points)?.number("units", channels)?.launch(channels);
+        return kernel.iterations(from.iterations() * points)?.number("units", channels)?.launch(channels);
     }
     let body = BY_POINTS.replace("{{added}}", &ADDED.replace("{{store}}", "update_out(to, v);"));
     let kernel = from.kernel("by input", body, &[("g", *g)], *out)?.update("out", *out);
-    kernel.turns(from.turns())?.number("units", channels * points)?.launch(channels * points)
+    kernel.iterations(from.iterations())?.number("units", channels * points)?.launch(channels * points)
 }

@@ -5,7 +5,7 @@
 //! What shapes the code (dtypes, ranks, chosen expressions) is in the key; everything else is a parameter.
 
 use super::element::{self, Access, lanes};
-use super::params::{GROUP, declare_params, narrow, scalar_from, scalar_words, word};
+use super::params::{GROUP, declare_params, scalar_from, scalar_words, u32_param, word};
 use super::template::{Compute, fill, render};
 use super::view::View;
 use crate::dtype::{DType, Scalar};
@@ -130,7 +130,7 @@ impl<'a> Kernel<'a> {
         self
     }
     pub fn number(mut self, name: &'static str, value: usize) -> Result<Self> {
-        self.0.numbers.push((name, Number::Word(narrow(value)?)));
+        self.0.numbers.push((name, Number::Word(u32_param(value)?)));
         Ok(self)
     }
     pub fn bits(mut self, name: &'static str, value: u32) -> Self {
@@ -142,13 +142,13 @@ impl<'a> Kernel<'a> {
         self
     }
     /// Declares the iterations of all loops of an invocation together, which a software adapter limits.
-    pub fn turns(self, turns: usize) -> Result<Self> {
-        let most = self.driver()?.caps().max_turns;
-        if turns <= most {
+    pub fn iterations(self, iterations: usize) -> Result<Self> {
+        let most = self.driver()?.caps().max_iterations;
+        if iterations <= most {
             return Ok(self);
         }
         Err(Error::runtime(format!(
-            "{}: the rows are too long for a software adapter, whose loops end after {most} turns. Use device='cpu'.",
+            "{}: the rows are too long for a software adapter, whose loops end after {most} iterations. Use device='cpu'.",
             self.0.family,
         )))
     }
@@ -196,7 +196,7 @@ impl Draft<'_> {
         for operand in &self.operands {
             let (bind, offset) = operand.view.bind().ok_or_else(too_large)?;
             binds.push(bind);
-            params.push(narrow(offset)?);
+            params.push(u32_param(offset)?);
         }
         for (_, number) in &self.numbers {
             match number {
@@ -206,7 +206,7 @@ impl Draft<'_> {
         }
         for walk in &self.walks {
             for &n in walk.shape.iter().chain(&walk.strides) {
-                params.push(narrow(n)?);
+                params.push(u32_param(n)?);
             }
         }
         let reads = self.operands.iter().filter(|o| o.access == Access::Read).count();

@@ -5,7 +5,7 @@
 //! one that overlaps it differently is copied first. Tensors beyond a binding's limit are split.
 
 use super::element::{self, Access, lanes};
-use super::params::{GROUP, declare_params, narrow, scalar_from, scalar_words, word};
+use super::params::{GROUP, declare_params, scalar_from, scalar_words, u32_param, word};
 use super::template::{Compute, render};
 use super::view::{Input, View, halves, resized};
 use crate::dtype::{DType, Scalar};
@@ -83,8 +83,8 @@ fn tabulate(numbers: &[Scalar], expr: &'static str, out: &View) -> Result<()> {
 pub fn copy(src: &Input, out: &View) -> Result<()> {
     match src {
         Input::View(v) if v.dtype == out.dtype => {
-            let (shape, strides, kind, scale) = as_words(v);
-            let (_, out_strides, ..) = as_words(out);
+            let (shape, strides, kind, scale) = as_u32_elements(v);
+            let (_, out_strides, ..) = as_u32_elements(out);
             let src = View { dtype: kind, shape: &shape, strides: &strides, offset: v.offset * scale, ..*v };
             let dst = View { dtype: kind, shape: &shape, strides: &out_strides, offset: out.offset * scale, ..*out };
             run(&shape, &[Input::View(src)], &dst, Compute::I32, "x")
@@ -104,7 +104,7 @@ pub fn copy(src: &Input, out: &View) -> Result<()> {
 }
 
 /// A view as integers of its element size; 8 and 16 bytes become a last dimension of words.
-pub(super) fn as_words(v: &View) -> (Dims, Dims, DType, usize) {
+pub(super) fn as_u32_elements(v: &View) -> (Dims, Dims, DType, usize) {
     let (mut shape, mut strides) = (Dims::from(v.shape), Dims::from(v.strides));
     let kind = match v.dtype.size() {
         1 => DType::U8,
@@ -216,8 +216,8 @@ fn one(job: &Job, out: &View, views: &[Option<View>; 4]) -> Result<()> {
 fn prepare<'a>(job: &Job, variant: &'a Variant, out: &View<'a>, views: &[Option<View<'a>>; 4]) -> Result<Launch<'a>> {
     let n = out.numel();
     let (out_bind, out_offset) = out.bind().ok_or_else(too_large)?;
-    let before = narrow(out.offset - job.out.offset)?;
-    let mut params = Params::from_slice(&[narrow(n)?, narrow(out_offset)?, before, 0]);
+    let before = u32_param(out.offset - job.out.offset)?;
+    let mut params = Params::from_slice(&[u32_param(n)?, u32_param(out_offset)?, before, 0]);
     let mut binds = SmallVec::new();
     for ((input, operand), view) in job.inputs.iter().zip(variant.operands).zip(views) {
         match (input, operand, view) {
@@ -225,10 +225,10 @@ fn prepare<'a>(job: &Job, variant: &'a Variant, out: &View<'a>, views: &[Option<
             (_, Operand::Buffer(_), Some(view)) => {
                 let (bind, offset) = view.bind().ok_or_else(too_large)?;
                 binds.push(bind);
-                params.extend([narrow(offset)?, 0]);
+                params.extend([u32_param(offset)?, 0]);
             }
             // Only a buffer that is bound as a whole is read through the output's binding.
-            (.., view) => params.extend([narrow(view.map_or(0, |v| v.offset))?, 0]),
+            (.., view) => params.extend([u32_param(view.map_or(0, |v| v.offset))?, 0]),
         }
     }
     let rank = variant.rank;
@@ -256,7 +256,7 @@ fn prepare<'a>(job: &Job, variant: &'a Variant, out: &View<'a>, views: &[Option<
 
 fn push_all(params: &mut Params, list: &[usize]) -> Result<()> {
     for &n in list {
-        params.push(narrow(n)?);
+        params.push(u32_param(n)?);
     }
     Ok(())
 }

@@ -80,7 +80,7 @@ fn launch(kernel: Kernel, [rows, cols]: [usize; 2]) -> Result<()> {
         return Ok(());
     }
     let lanes = lanes(cols);
-    let kernel = kernel.number("rows", rows)?.number("cols", cols)?.turns(cols.div_ceil(lanes) * 3)?;
+    let kernel = kernel.number("rows", rows)?.number("cols", cols)?.iterations(cols.div_ceil(lanes) * 3)?;
     kernel.text("lanes", format!("{lanes}u")).launch(rows * lanes)
 }
 

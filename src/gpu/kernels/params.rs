@@ -47,6 +47,6 @@ pub(super) fn scalar_from(i: usize, compute: Compute) -> String {
 
 /// A number as a parameter word; shapes, strides and offsets must fit 32 bits.
 #[inline]
-pub(super) fn narrow(n: usize) -> Result<u32> {
+pub(super) fn u32_param(n: usize) -> Result<u32> {
     u32::try_from(n).map_err(|_| too_large())
 }

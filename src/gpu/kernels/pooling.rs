@@ -42,7 +42,7 @@ fn windows() -> String {
 }
 
 /// Bounds of the elements of a window, and of the windows that cover an element, over all dimensions.
-fn turns(axes: &[Axis; 3]) -> [usize; 2] {
+fn iterations(axes: &[Axis; 3]) -> [usize; 2] {
     let bounds = axes.map(|a| match a.windows {
         Windows::Steps { kernel, stride, .. } => [kernel.min(a.size), (kernel / stride + 1).min(a.out)],
         Windows::Adaptive => [a.size / a.out.max(1) + 2, a.out / a.size.max(1) + 2],
@@ -106,7 +106,7 @@ pub fn max_pool(x: &View, axes: &[Axis; 3], y: &View, indices: Option<View>) -> 
         let keep = "write_index({{index}} + to, i32(place));";
         kernel = kernel.write_index("index", places).text("keep", keep);
     }
-    kernel.turns(turns(axes)[0])?.part(variant, "windows", windows()).launch(units)
+    kernel.iterations(iterations(axes)[0])?.part(variant, "windows", windows()).launch(units)
 }
 
 fn divisor(divisor: PoolDivisor) -> (&'static str, i64) {
@@ -129,7 +129,7 @@ pub fn mean_pool(x: &View, axes: &[Axis; 3], by: PoolDivisor, y: &View) -> Resul
     if units == 0 {
         return Ok(());
     }
-    averages(pooling("pool_mean", MEAN, x, axes, y)?.turns(turns(axes)[0])?, by, units)
+    averages(pooling("pool_mean", MEAN, x, axes, y)?.iterations(iterations(axes)[0])?, by, units)
 }
 
 /// The gradient of `mean_pool` for `grad`.
@@ -138,5 +138,5 @@ pub fn mean_pool_backward(grad: &View, axes: &[Axis; 3], by: PoolDivisor, dx: &V
     if units == 0 {
         return Ok(());
     }
-    averages(pooling("pool_mean_grad", MEAN_GRAD, grad, axes, dx)?.turns(turns(axes)[1])?, by, units)
+    averages(pooling("pool_mean_grad", MEAN_GRAD, grad, axes, dx)?.iterations(iterations(axes)[1])?, by, units)
 }

@@ -317,5 +317,5 @@ pub fn arg_reduce(is_max: bool, input: &View, dim: Option<usize>, values: Option
             .walk("values", v.shape, v.strides)
             .text("store", "write_values({{values}} + walk_values(o), top);");
     }
-    if few { kernel.turns(count.div_ceil(256))?.launch_groups(outputs) } else { kernel.launch(outputs) }
+    if few { kernel.iterations(count.div_ceil(256))?.launch_groups(outputs) } else { kernel.launch(outputs) }
 }

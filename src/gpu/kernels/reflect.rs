@@ -41,7 +41,7 @@ pub fn qr(a: &View, taus: &View) -> Result<()> {
             .variant(name)
             .constant("lanes", LANES)
             .constant("across", width)
-            .turns(width * (4 * rows.div_ceil(LANES) + 2 * rows.div_ceil(LANES / width) + 4 * LANES / width))?
+            .iterations(width * (4 * rows.div_ceil(LANES) + 2 * rows.div_ceil(LANES / width) + 4 * LANES / width))?
             .launch_groups(batch)?;
         reflect(a, taus, [start, end], &Block::of(a, [start, rows], [end, cols]).view(), true)?;
     }

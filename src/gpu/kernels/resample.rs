@@ -62,6 +62,6 @@ pub fn resample(x: &View, table: &View, weights: &View, at: [TapsAt; 3], bits: O
             .bits("bits", bits),
         None => kernel.text("result", "sum"),
     };
-    let turns = at.iter().fold(1usize, |n, t| n.saturating_mul(t.most + 1));
-    kernel.number("inner", out.shape[4])?.number("units", units)?.turns(turns)?.launch(units)
+    let iterations = at.iter().fold(1usize, |n, t| n.saturating_mul(t.most + 1));
+    kernel.number("inner", out.shape[4])?.number("units", units)?.iterations(iterations)?.launch(units)
 }

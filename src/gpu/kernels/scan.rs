@@ -98,9 +98,9 @@ fn lines_of(
         if before.is_none() && (length <= SHORT || lines >= MANY) {
             return kernel.part("thread", "body", THREAD).launch(lines);
         }
-        let turns = length.div_ceil(256) * 2;
+        let iterations = length.div_ceil(256) * 2;
         let fresh = if before.is_some() { "false" } else { "i == 0u" };
-        kernel.turns(turns)?.text("fresh", fresh).part("group", "body", WHOLE).launch_groups(lines)
+        kernel.iterations(iterations)?.text("fresh", fresh).part("group", "body", WHOLE).launch_groups(lines)
     })
 }
 

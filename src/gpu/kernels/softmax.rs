@@ -81,7 +81,7 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
         if length <= SHORT {
             kernel.part("thread", "body", THREAD).launch(count)
         } else {
-            kernel.turns(length.div_ceil(256) * 3)?.part("group", "body", WHOLE).launch_groups(count)
+            kernel.iterations(length.div_ceil(256) * 3)?.part("group", "body", WHOLE).launch_groups(count)
         }
     })
 }

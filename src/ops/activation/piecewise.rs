@@ -148,7 +148,7 @@ impl MapReal<2> for HardShrink {
 }
 static HARD_SHRINK: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, HardShrink>(), wgsl: "where_(le_(abs_(x), y), T(0), x)" };
-fn shrink_slope(c: &Back) -> Term {
+fn shrink_slope(c: &VjpCtx) -> Term {
     back::SHRINK_BACKWARD.call((c.g(), c.arg(0), c.scalar(1)))
 }
 pub static HARDSHRINK: Op = Op {
@@ -235,7 +235,7 @@ pub static THRESHOLD: Op = Op {
         ("u8[2], 1, 300", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
     ],
     keeps: Some("self threshold"),
-    sharing: Some(Sharing::Uniform),
+    alias_policy: Some(AliasPolicy::UniformWrite),
     ..ACTIVATION
 };
 pub static NN_THRESHOLD: Op = Op {
@@ -275,8 +275,8 @@ pub static PRELU_KERNEL: Op = Op {
     forms: HIDDEN,
     body: elementwise(&PRELU_OF),
     vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| c.tied(c.g().where_else(c.arg(0).greater(0), c.g() * c.arg(1)), &[0, 1])),
-        d(1, A0 | A1, |c| c.tied((c.g() * c.arg(0)).zero_where(c.arg(0).greater(0)), &[0, 1])),
+        d(0, A0 | A1, |c| c.tie_requires_grad(c.g().where_else(c.arg(0).greater(0), c.g() * c.arg(1)), &[0, 1])),
+        d(1, A0 | A1, |c| c.tie_requires_grad((c.g() * c.arg(0)).zero_where(c.arg(0).greater(0)), &[0, 1])),
     ]),
     samples: &["f32[2,3], f32[3]"],
     errors: &[("i64[2], i64[2]", "RuntimeError", "not implemented for 'Long'")],

@@ -23,7 +23,7 @@ pub static OPS: &[&Op] = &[
 /// Of slopes that are constant piece by piece: linear in `grad`, so that it is its own gradient there, and flat in `self`.
 const PIECEWISE: Op =
     Op { promote: Promote::By(of_tensors), vjp: Vjp::Each(&[d(0, A1, again), d(1, 0, |c| c.zeros(1))]), ..BACKWARD };
-fn again(c: &Back) -> Term {
+fn again(c: &VjpCtx) -> Term {
     let mut args: Args = c.call.args.iter().map(|v| v.reborrow()).collect();
     match c.g().into_arg() {
         Ok(g) => args[0] = g,

@@ -342,7 +342,7 @@ pub static LOGSIGMOID: Op = Op {
     node: "LogSigmoidBackward0",
     reference: "-np.logaddexp(0, -x0)",
     out_dtype: Some(OutDType::Same),
-    sharing: Some(Sharing::Any),
+    alias_policy: Some(AliasPolicy::MayAlias),
     row_major: true,
     keeps: Some("self=input"),
     ..ACTIVATION

@@ -99,9 +99,9 @@ fn gelu(c: &Call) -> Result<Outputs> {
     let x = || c.tensor(1).map(Term::from);
     let slope = if c.choice::<Approximate>(2) == Approximate::Tanh {
         let square = x()?.square();
-        let t = (x()? * GELU_SCALE * (square.dup() * 0.044715 + 1)).tanh();
+        let t = (x()? * GELU_SCALE * (square.clone() * 0.044715 + 1)).tanh();
         let inner = (square * (3.0 * 0.044715) + 1) * GELU_SCALE;
-        (x()? * (1.0 - t.dup().square()) * inner + t + 1) * 0.5
+        (x()? * (1.0 - t.clone().square()) * inner + t + 1) * 0.5
     } else {
         ((x()? * FRAC_1_SQRT_2).erf() + 1) * 0.5 + x()? * (x()?.square() * -0.5).exp() * (0.5 * GELU_SCALE)
     };
@@ -152,7 +152,7 @@ pub static SILU_BACKWARD: Op = Op {
     body: formula(
         |c| {
             let s = x(c)?.sigmoid();
-            (g(c)? * (s.dup() * (x(c)? * (1.0 - s) + 1)).conj()).outputs()
+            (g(c)? * (s.clone() * (x(c)? * (1.0 - s) + 1)).conj()).outputs()
         },
         &SILU_FUSED,
     ),
@@ -181,7 +181,7 @@ pub static MISH_BACKWARD: Op = Op {
     body: formula(
         |c| {
             let t = super::smooth::SOFTPLUS.call((x(c)?,)).tanh();
-            (g(c)? * (t.dup() + x(c)? * x(c)?.sigmoid() * (1.0 - t.square()))).outputs()
+            (g(c)? * (t.clone() + x(c)? * x(c)?.sigmoid() * (1.0 - t.square()))).outputs()
         },
         &MISH_FUSED,
     ),
@@ -211,7 +211,7 @@ pub static SOFTPLUS_BACKWARD: Op = Op {
     body: formula(
         |c| {
             let z = x(c)? * number(c, 2)?;
-            z.dup().greater(number(c, 3)?).choose(g(c)?, g(c)? * z.sigmoid()).outputs()
+            z.clone().greater(number(c, 3)?).choose(g(c)?, g(c)? * z.sigmoid()).outputs()
         },
         &SOFTPLUS_FUSED,
     ),

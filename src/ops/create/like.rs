@@ -314,7 +314,7 @@ pub static ZERO_: Op = Op {
     samples: &["f32[2,3]", "i64[4]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.zeros_like(x0)",
-    sharing: Some(Sharing::Uniform),
+    alias_policy: Some(AliasPolicy::UniformWrite),
     batch: Batching::Leading,
     ..OP
 };

@@ -256,7 +256,7 @@ fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
     let re = tabulate(Sequence::Line { start: a.re, end: b.re, n })?;
     let im = tabulate(Sequence::Line { start: a.im, end: b.im, n })?;
     let line = Term::from(&im) * Scalar::Complex(0.0, 1.0) + &re;
-    base.map_or(line.dup(), |base| POW_SCALAR.call((base, line))).outputs()
+    base.map_or(line.clone(), |base| POW_SCALAR.call((base, line))).outputs()
 }
 
 /// An error where a line starts or ends with a tensor that has dimensions.

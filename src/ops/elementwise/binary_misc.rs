@@ -112,7 +112,7 @@ pub static LDEXP: Op = Op {
     ]),
     samples: &["f32[2,3], i64[3]", "f32[3], f32[3]", "i64[4], i64[4](0..5)", "c64[3], c64[3]"],
     reference: "x0 * 2.0 ** x1",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     batch: Batching::Align,
     ..BINARY
 };

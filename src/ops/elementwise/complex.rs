@@ -110,7 +110,7 @@ pub static ANGLE: Op = Op {
     }),
     body: elementwise(&TURNED),
     vjp: Vjp::Each(&[d(0, A0, |c| {
-        if !c.facts(0).dtype.is_complex() {
+        if !c.meta_of(0).dtype.is_complex() {
             return c.zeros(0);
         }
         let slope = c.g() * (c.arg(0) / c.arg(0).abs().square()) * Value::Scalar(Scalar::Complex(0.0, 1.0));

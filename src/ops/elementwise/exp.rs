@@ -237,7 +237,7 @@ pub static FREXP: Op = Op {
         }
         Ok([MANTISSA.call((t,)).ok()?, EXPONENT.call((t,)).ok()?].into_iter().collect())
     }),
-    vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() / c.out(1).to_dtype(c.facts(0).dtype).exp2())]),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() / c.out(1).to_dtype(c.meta_of(0).dtype).exp2())]),
     samples: &[
         "f32[2,3]",
         "f64[3](= 1.5, -3.3, 0.7)",

@@ -97,9 +97,9 @@ impl Analytic for Acosh {
     }
 }
 /// For complex numbers the product of two roots has the right branch; for real ones it would be NaN below -1.
-fn acosh_slope(c: &Back) -> Term {
+fn acosh_slope(c: &VjpCtx) -> Term {
     let x = c.arg(0);
-    let slope = if x.is_complex() { (x.dup() - 1).rsqrt() * (x + 1).rsqrt() } else { (x.square() - 1).rsqrt() };
+    let slope = if x.is_complex() { (x.clone() - 1).rsqrt() * (x + 1).rsqrt() } else { (x.square() - 1).rsqrt() };
     c.g() * slope.conj()
 }
 pub static ACOSH: Op = Op {

@@ -60,19 +60,19 @@ fn no_complex(c: &Call, d: DType) -> Result<(DType, DType)> {
 }
 
 /// The gradient, half of it where the condition holds.
-fn halved(c: &Back, tie: Term) -> Term {
+fn halved(c: &VjpCtx, tie: Term) -> Term {
     (c.g() / 2).where_else(tie, c.g())
 }
 /// The gradient of one of two operands: zero where it loses, half at a tie, all of it if NaN makes the comparison
 /// undefined.
-fn shared_with(c: &Back, other: usize, loses: Term) -> Term {
+fn shared_with(c: &VjpCtx, other: usize, loses: Term) -> Term {
     halved(c, c.arg(0).equals(c.arg(other))).zero_where(loses)
 }
-fn shared(c: &Back, loses: Term) -> Term {
+fn shared(c: &VjpCtx, loses: Term) -> Term {
     shared_with(c, 1, loses)
 }
 /// A limit of `clamp`; NaN, which no comparison holds for, if there is none.
-fn limit(c: &Back, i: usize) -> Term {
+fn limit(c: &VjpCtx, i: usize) -> Term {
     match c.call.args[i].is_none() {
         true => Term::number(Scalar::Float(f64::NAN)),
         false => c.arg(i),
@@ -138,7 +138,7 @@ static F_LARGER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2
 static F_SMALLER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, FMin>(), wgsl: "fmin_(x, y)" };
 
 /// Where `self` is NaN and the other is not.
-fn self_is_no_number(c: &Back) -> Term {
+fn self_is_no_number(c: &VjpCtx) -> Term {
     c.arg(0).is_nan().both(c.arg(1).is_nan().not())
 }
 
@@ -256,7 +256,7 @@ fn check_reach(c: &Call, d: DType, i: usize, most: bool) -> Result<()> {
 }
 
 /// Where `x` is strictly between the limits, so that the gradient at the limits is zero; false for NaN.
-fn inside(c: &Back) -> Term {
+fn inside(c: &VjpCtx) -> Term {
     match (c.call.args[1].is_none(), c.call.args[2].is_none()) {
         (false, true) => c.arg(0).greater(c.arg(1)),
         (true, false) => c.arg(0).less(c.arg(2)),

@@ -149,7 +149,7 @@ pub static POW: Op = Op {
 };
 
 /// `g * (n * x^(n-1))`, and zero where the exponent is zero.
-fn power_slope(c: &Back) -> Term {
+fn power_slope(c: &VjpCtx) -> Term {
     let e = c.opt_scalar(1).unwrap_or(Scalar::Int(1));
     let less = match e {
         Scalar::Complex(re, im) => Scalar::Complex(re - 1.0, im),
@@ -191,8 +191,9 @@ pub static POW_TENSOR: Op = Op {
 
 /// `g * (out * log(base))`, and zero where the base is zero and the exponent is not negative. If the power is complex,
 /// negative numbers have a complex logarithm.
-fn exponent_slope(c: &Back, base: Term) -> Term {
-    let log = if c.out(0).is_complex() { base.dup().to_dtype(c.output_facts[0].dtype).log() } else { base.dup().log() };
+fn exponent_slope(c: &VjpCtx, base: Term) -> Term {
+    let log =
+        if c.out(0).is_complex() { base.clone().to_dtype(c.output_metas[0].dtype).log() } else { base.clone().log() };
     let slope = c.g() * (c.out(0) * log).conj();
     let settled = if c.arg(1).is_complex() { base.equals(0) } else { base.equals(0).both(c.arg(1).at_least(0)) };
     slope.zero_where(settled)
@@ -222,7 +223,7 @@ pub static SQUARE: Op = Op {
     samples: &["f32[2,3]", "i64[4]", "c64[3]", "b8[3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.square(x0)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 

@@ -153,7 +153,7 @@ pub static ROUND_DECIMALS: Op = Op {
     samples: &["f32[2,3], decimals=1", "f64[4](big), decimals=-1", "f32[3], decimals=0"],
     errors: &[("i64[2], decimals=1", "RuntimeError", "not implemented for 'Long'")],
     reference: "np.round(x0, decimals)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Same),
     ..OP
 };
@@ -260,11 +260,11 @@ pub static SGN: Op = Op {
     doc: "The direction of a complex number, `x / |x|`, zero at zero; for real ones -1, 0 or 1.",
     body: elementwise(&DIRECTION),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
-        if !c.facts(0).dtype.is_complex() {
+        if !c.meta_of(0).dtype.is_complex() {
             return c.zeros(0);
         }
         let (size, s) = (c.arg(0).abs(), || c.out(0));
-        let across = (c.g() - s() * (c.g() * s().conj()).real_part()) / size.dup();
+        let across = (c.g() - s() * (c.g() * s().conj()).real_part()) / size.clone();
         across.zero_where(size.equals(0))
     })]),
     samples: &["f32[2,3]", "i64[4]", "c64[3]"],
@@ -297,7 +297,7 @@ impl MapReal<2> for CopySign {
     }
 }
 static COPY_SIGN: Rule = real2::<CopySign>("copysign_(x, y)");
-fn sign_slope(c: &Back) -> Term {
+fn sign_slope(c: &VjpCtx) -> Term {
     c.g() * (c.out(0) / c.arg(0)).zero_where(c.arg(0).equals(0))
 }
 pub static COPYSIGN: Op = Op {

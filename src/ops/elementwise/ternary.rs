@@ -293,7 +293,7 @@ pub static NAN_TO_NUM: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,5](special)", "f32[10](special), nan=1.5, posinf=2.0, neginf=-3.0", "i64[4]", "f64[10](special)"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Same),
     ..OP
 };

@@ -146,9 +146,9 @@ impl MapReal<2> for Atan2 {
     }
 }
 /// Argument `i` over the square of the distance from the origin; zero there.
-fn turn(c: &Back, i: usize) -> Term {
+fn atan2_grad(c: &VjpCtx, i: usize) -> Term {
     let square = c.arg(0).square() + c.arg(1).square();
-    (c.arg(i) / square.dup()).zero_where(square.equals(0))
+    (c.arg(i) / square.clone()).zero_where(square.equals(0))
 }
 pub static ATAN2: Op = Op {
     sig: sig("atan2(Tensor self, Tensor other) -> Tensor"),
@@ -156,7 +156,7 @@ pub static ATAN2: Op = Op {
     aliases: &["arctan2"],
     promote: Promote::Float,
     body: elementwise(&real2::<Atan2>("atan2_(x, y)")),
-    vjp: Vjp::Each(&[d(0, A0 | A1, |c| c.g() * turn(c, 1)), d(1, A0 | A1, |c| c.g() * -turn(c, 0))]),
+    vjp: Vjp::Each(&[d(0, A0 | A1, |c| c.g() * atan2_grad(c, 1)), d(1, A0 | A1, |c| c.g() * -atan2_grad(c, 0))]),
     reference: "np.arctan2(x0, x1)",
     ..BINARY
 };
@@ -185,7 +185,7 @@ pub static SINC: Op = Op {
     )),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let (p, over) = (c.arg(0) * PI, c.arg(0).square() * PI);
-        let slope = (p.dup() * p.dup().cos() - p.sin()) / over.dup();
+        let slope = (p.clone() * p.clone().cos() - p.sin()) / over.clone();
         (c.g() * slope.conj()).zero_where(over.equals(0))
     })]),
     reference: "np.sinc(x0)",

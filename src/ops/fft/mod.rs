@@ -7,7 +7,7 @@ pub mod freq;
 pub mod many;
 pub mod one;
 
-use super::indexing::gather_scatter::apart;
+use super::indexing::gather_scatter::unalias;
 use super::movement::pad::CONSTANT_PAD_ND;
 use super::view::alias::REAL;
 use super::view::slice::NARROW;
@@ -153,7 +153,7 @@ pub static C2C: Op = Op {
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
             let (order, scale) = (Order::of(t.layout(), &dims, false), factor(c.int(2)?, points(t, &dims)));
-            let t = order.view(&apart(t, &out[0])?);
+            let t = order.view(&unalias(t, &out[0])?);
             order.write(&out[0], |out| {
                 out.copy_raw(&t)?;
                 along(out, order.lead..t.ndim(), c.flag(3), scale)
@@ -177,7 +177,7 @@ pub static C2C: Op = Op {
 };
 
 /// The gradient of `_fft_r2c`: the numbers that were left out have none.
-fn real_gradient(c: &Back) -> Term {
+fn real_gradient(c: &VjpCtx) -> Term {
     let (dims, mut g) = (c.ints(1), c.g());
     if let (Some(&last), true) = (dims.last(), c.flag(3)) {
         let n = c.shape(0)[from_front(last, c.ndim(0))];
@@ -206,7 +206,7 @@ pub static R2C: Op = Op {
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
             let (order, scale) = (Order::of(t.layout(), &dims, true), factor(c.int(2)?, points(t, &dims)));
-            let (dense, last) = (order.view(&apart(t, &out[0])?).dense_copy(t.dtype())?, t.ndim().saturating_sub(1));
+            let (dense, last) = (order.view(&unalias(t, &out[0])?).dense_copy(t.dtype())?, t.ndim().saturating_sub(1));
             order.write(&out[0], |out| {
                 if c.flag(3) {
                     fft::real_to_complex(dense.cpu_view()?, out.cpu_view()?, last, scale)?;
@@ -230,7 +230,7 @@ pub static R2C: Op = Op {
 };
 
 /// The gradient of `_fft_c2r`: numbers of the half that stand for two count twice.
-fn half_gradient(c: &Back) -> Term {
+fn half_gradient(c: &VjpCtx) -> Term {
     let (dims, n) = (c.ints(1), c.int(3));
     let g = R2C.call((c.g(), dims, c.int(2), true));
     let Some(t) = g.get() else { return g };

@@ -3,8 +3,8 @@
 //! Python's `x[...]` turns numbers, slices, None and Ellipsis into views; the rest arrives here as one optional index
 //! for each dimension. Masks become the indices of their true elements, then all indices broadcast.
 
-use super::gather_scatter::apart;
-use super::mask::{NONZERO, fill_where, stretched};
+use super::gather_scatter::unalias;
+use super::mask::{NONZERO, broadcast_view, fill_where};
 use crate::autograd::diagnostics;
 use crate::cpu::index;
 use crate::cpu::view::View;
@@ -260,7 +260,7 @@ fn fitting(values: &Tensor, shape: &[usize]) -> Result<Tensor> {
             Show(shape)
         )));
     }
-    Ok(stretched(values, shape))
+    Ok(broadcast_view(values, shape))
 }
 
 fn put(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -276,11 +276,11 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     if list.iter().all(Option::is_none) {
         let skips = c.args[1].tensors().any(|m| crate::ops::support::host_read::item(m).is_ok_and(|s| !s.to_bool()));
-        return if skips { Ok(()) } else { out.copy_raw(&apart(&fitting(values, out.shape())?, out)?) };
+        return if skips { Ok(()) } else { out.copy_raw(&unalias(&fitting(values, out.shape())?, out)?) };
     }
     let shape = result_shape(out, &list);
-    let values = apart(&fitting(values, &shape)?, out)?;
-    let list: Result<Indices> = list.into_iter().map(|i| i.map(|i| apart(&i, out)).transpose()).collect();
+    let values = unalias(&fitting(values, &shape)?, out)?;
+    let list: Result<Indices> = list.into_iter().map(|i| i.map(|i| unalias(&i, out)).transpose()).collect();
     let list = list?;
     if out.device().is_gpu() {
         let values = Term(Ok(values)).to_device(out.device()).ok()?;
@@ -338,7 +338,7 @@ pub static INDEX_PUT: Op = Op {
     ..OP
 };
 
-fn zero(c: &Back) -> Result<Tensor> {
-    let f = c.facts(0);
+fn zero(c: &VjpCtx) -> Result<Tensor> {
+    let f = c.meta_of(0);
     Tensor::zeros(&[], f.dtype, f.device)
 }

@@ -16,7 +16,7 @@ pub static OPS: &[&Op] =
     &[&GATHER, &SCATTER, &SCATTER_VALUE, &SCATTER_REDUCE_SRC, &SCATTER_REDUCE_VALUE, &SCATTER_ADD, &SCATTER_REDUCE];
 
 /// An index as int64; int32 is converted, other dtypes are an error.
-pub(crate) fn long(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor> {
+pub(crate) fn index_as_i64(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor> {
     match index.dtype() {
         DType::I64 => Ok(index.clone()),
         DType::I32 => cast_raw(index, DType::I64),
@@ -32,12 +32,12 @@ pub(crate) fn cast_raw(t: &Tensor, dtype: DType) -> Result<Tensor> {
 }
 
 /// `t`, or a copy of it if it shares memory with the written tensor.
-pub(crate) fn apart(t: &Tensor, out: &Tensor) -> Result<Tensor> {
+pub(crate) fn unalias(t: &Tensor, out: &Tensor) -> Result<Tensor> {
     if t.storage().same(out.storage()) { cast_raw(t, t.dtype()) } else { Ok(t.clone()) }
 }
 
 /// A 0-d tensor as a one-element 1-d tensor: kernels need a dimension.
-pub(crate) fn raised(t: &Tensor) -> Tensor {
+pub(crate) fn at_least_1d(t: &Tensor) -> Tensor {
     match t.ndim() {
         0 => t.with_layout(Layout { offset: t.layout().offset, ..Layout::contiguous(&[1]) }),
         _ => t.clone(),
@@ -47,10 +47,10 @@ pub(crate) fn raised(t: &Tensor) -> Tensor {
 fn element_index(c: &dyn Arguments, name: &str) -> Result<Tensor> {
     let index = c.tensor(2)?;
     if index.numel() == 0 {
-        return Tensor::empty(raised(index).shape(), DType::I64, index.device()); // of any dtype, as in PyTorch
+        return Tensor::empty(at_least_1d(index).shape(), DType::I64, index.device()); // of any dtype, as in PyTorch
     }
-    let long = long(index, || Error::runtime(format!("{name}(): Expected dtype int32/int64 for index")))?;
-    Ok(raised(&long))
+    let long = index_as_i64(index, || Error::runtime(format!("{name}(): Expected dtype int32/int64 for index")))?;
+    Ok(at_least_1d(&long))
 }
 
 /// The shape of the index of `gather`, whose dtype is checked; a 0-d one counts as one element.
@@ -59,7 +59,7 @@ fn index_shape(c: &dyn Arguments) -> Result<Dims> {
     if index.numel() > 0 && !matches!(index.dtype(), DType::I32 | DType::I64) {
         return Err(Error::runtime("gather(): Expected dtype int32/int64 for index"));
     }
-    Ok(raised(index).shape().into())
+    Ok(at_least_1d(index).shape().into())
 }
 
 fn same_rank(t: &Tensor, index: &Tensor, what: &str) -> Result<()> {
@@ -73,7 +73,7 @@ fn gather_spec(c: &Call) -> Result<Specs> {
     let (t, index) = (c.tensor(0)?, index_shape(c)?);
     let dim = c.dim(1);
     if !index.contains(&0) {
-        same_rank(&raised(t), &raised(c.tensor(2)?), "input")?;
+        same_rank(&at_least_1d(t), &at_least_1d(c.tensor(2)?), "input")?;
         if let Some(d) = (0..t.ndim()).find(|&d| d != dim && index[d] > t.size(d)) {
             return Err(Error::runtime(format!(
                 "Size does not match at dimension {d} expected index {} to be no larger than self {} apart from dimension {dim}",
@@ -86,7 +86,7 @@ fn gather_spec(c: &Call) -> Result<Specs> {
 }
 
 fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, index, out) = (raised(c.tensor(0)?), element_index(c, "gather")?, raised(&out[0]));
+    let (t, index, out) = (at_least_1d(c.tensor(0)?), element_index(c, "gather")?, at_least_1d(&out[0]));
     if index.numel() == 0 {
         return Ok(());
     }
@@ -117,23 +117,23 @@ pub static GATHER: Op = Op {
         ("f32[2,3], 0, f32[1,3]", "RuntimeError", "Expected dtype"),
         ("f32[2,2], 0, i64[1,3](= 0, 0, 0)", "RuntimeError", "to be no larger than self"),
     ],
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     keeps: Some("dim index sparse_grad"),
     ..OP
 };
 
 /// Checks a scatter and runs it: argument 3 is the source, a tensor or a number.
 fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Result<()> {
-    let (out, index) = (raised(&out[0]), element_index(c, "scatter")?);
+    let (out, index) = (at_least_1d(&out[0]), element_index(c, "scatter")?);
     c.opt_scalar(3).map_or(Ok(()), |s| s.check_fits(out.dtype()))?;
     let dim = c.dim(1);
     if index.numel() == 0 {
         return Ok(());
     }
     same_rank(&out, &index, "self")?;
-    let source = c.opt_tensor(3).map(|s| source_for(&raised(s), &index, &out)).transpose()?;
+    let source = c.opt_tensor(3).map(|s| source_for(&at_least_1d(s), &index, &out)).transpose()?;
     check_fit(&out, dim, &index, source.as_ref())?;
-    let index = apart(&index, &out)?;
+    let index = unalias(&index, &out)?;
     if out.device().is_gpu() {
         let from = match &source {
             Some(s) => gpu::Input::View(s.gpu_view()?),
@@ -155,7 +155,7 @@ fn source_for(source: &Tensor, index: &Tensor, out: &Tensor) -> Result<Tensor> {
         return Err(Error::runtime("scatter(): Expected self.dtype to be equal to src.dtype"));
     }
     same_rank(source, index, "src")?;
-    apart(source, out)
+    unalias(source, out)
 }
 
 /// The index may exceed neither the source nor, apart from `dim`, the target.
@@ -212,15 +212,15 @@ fn unknown_mode(_: &Op, given: &str) -> Error {
     Error::runtime(format!("reduce argument must be either sum, prod, mean, amax or amin, got {given}."))
 }
 
-impl Back<'_> {
+impl VjpCtx<'_> {
     /// The gradient of the source of a scatter: the written elements, in the source's shape.
     fn scattered(&self, g: Term) -> Term {
-        let (shape, facts) = (self.shape(3), self.facts(2));
+        let (shape, meta) = (self.shape(3), self.meta_of(2));
         let picked = GATHER.call((g, self.int(1), self.arg(2)));
-        if shape == facts.shape {
+        if shape == meta.shape {
             return picked;
         }
-        if shape.len() != facts.shape.len() {
+        if shape.len() != meta.shape.len() {
             return picked.reshape(&self.sizes(3));
         }
         PLACE.call((picked, self.sizes(3), &*contiguous_strides(&shape), 0))

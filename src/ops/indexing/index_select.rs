@@ -1,6 +1,6 @@
 //! Indexing per slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
 
-use super::gather_scatter::{Reduce, apart, long, raised};
+use super::gather_scatter::{Reduce, at_least_1d, index_as_i64, unalias};
 use super::scatter_gpu::scatter_gpu;
 use crate::cpu::index;
 use crate::dtype::DType;
@@ -16,7 +16,7 @@ pub static OPS: &[&Op] = &[&INDEX_SELECT, &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, 
 
 fn vector(c: &dyn Arguments, name: &str) -> Result<Tensor> {
     check_vector(c, name)?;
-    long(c.tensor(2)?, || Error::internal("the index was checked"))
+    index_as_i64(c.tensor(2)?, || Error::internal("the index was checked"))
 }
 
 /// An index of at most one dimension, int64 or int32.
@@ -96,7 +96,7 @@ pub static INDEX_SELECT: Op = Op {
         ("f32[0,3], 0, i64[1](= 0)", "RuntimeError", "self indexing axis dim should be positive"),
     ],
     reference: "np.take(x0, np.atleast_1d(x2), axis=dim)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     keeps: Some("dim index self_sym_sizes"),
     batch: Batching::Rule(batch_views::index_select),
     ..OP
@@ -129,7 +129,7 @@ fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor
     if source.shape() != &*with_dim(out.shape(), dim, index.numel()) {
         return Err(shape_mismatch(out, source));
     }
-    Ok((dim, apart(&index, out)?, apart(source, out)?))
+    Ok((dim, unalias(&index, out)?, unalias(source, out)?))
 }
 
 #[cold]
@@ -225,7 +225,7 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
                 "index_copy_(): When source is scalar, index should have one element (got {n})"
             )));
         }
-        return Ok((dim, apart(index, out)?, apart(&super::mask::stretched(source, &want), out)?));
+        return Ok((dim, unalias(index, out)?, unalias(&super::mask::broadcast_view(source, &want), out)?));
     }
     // A 0-d tensor accepts a 1-d source.
     let ranks = source.ndim() == out.ndim() || (out.ndim() == 0 && source.ndim() == 1);
@@ -244,7 +244,7 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
             source.size(dim)
         )));
     }
-    Ok((dim, apart(index, out)?, apart(source, out)?))
+    Ok((dim, unalias(index, out)?, unalias(source, out)?))
 }
 
 /// A shape as this one message prints it.
@@ -373,7 +373,7 @@ fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
     let Reduce(mode) = c.choice(4);
     if out.device().is_gpu() {
         // The index of a slice applies to each of its elements.
-        let (out, source) = (raised(out), raised(&source));
+        let (out, source) = (at_least_1d(out), at_least_1d(&source));
         let along = |d: usize| if d == dim { index.strides().first().copied().unwrap_or(0) } else { 0 };
         let strides: Dims = (0..source.ndim()).map(along).collect();
         let each = gpu::View { shape: source.shape(), strides: &strides, ..index.gpu_view()? };

@@ -1,6 +1,6 @@
 //! Masks: masked_fill, masked_select, masked_scatter, and the positions of true elements (nonzero, argwhere).
 
-use super::gather_scatter::apart;
+use super::gather_scatter::unalias;
 use crate::cpu::index::{self, Counted};
 use crate::cpu::loops::Loops;
 use crate::cpu::map;
@@ -74,8 +74,9 @@ const MANY: Option<Expanded> = Some(Expanded {
     once: |c| {
         let t = c.tensor(0)?;
         let dims: Ints = (0..t.ndim()).filter(|&d| t.strides()[d] == 0).map(|d| d as i64).collect();
-        let hit =
-            ANY_DIM.call((stretched(c.tensor(1)?, &broadcast(t.shape(), c.tensor(1)?.shape())?), dims, true)).ok()?;
+        let hit = ANY_DIM
+            .call((broadcast_view(c.tensor(1)?, &broadcast(t.shape(), c.tensor(1)?.shape())?), dims, true))
+            .ok()?;
         let whole = t.with_layout(t.layout().unexpanded());
         Ok(Some(smallvec![Value::Owned(whole), Value::Owned(hit), c.args[2].clone().into_owned()]))
     },
@@ -102,7 +103,7 @@ pub static MASKED_FILL: Op = Op {
         ("u8[2], b8[2], 300", "RuntimeError", "cannot be converted to type uint8_t"),
     ],
     reference: "np.where(x1, np.asarray(value).astype(x0.dtype), x0)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     expanded: MANY,
     keeps: Some("mask"),
     ..OP
@@ -123,7 +124,7 @@ pub static MASKED_FILL_TENSOR: Op = Op {
     samples: &["f32[2,3], b8[2,3], f32[]", "f32[2,3], b8[3], f32[]"],
     errors: &[("f32[2], b8[2], f32[2]", "RuntimeError", "0-dimensional value tensor")],
     reference: "np.where(x1, x2, x0)",
-    sharing: Some(Sharing::Any),
+    alias_policy: Some(AliasPolicy::MayAlias),
     expanded: MANY,
     ..OP
 };
@@ -159,7 +160,7 @@ impl Term {
 }
 
 /// A tensor broadcast to a larger shape, without history.
-pub(crate) fn stretched(t: &Tensor, shape: &[usize]) -> Tensor {
+pub(crate) fn broadcast_view(t: &Tensor, shape: &[usize]) -> Tensor {
     let layout =
         Layout { shape: shape.into(), strides: t.layout().broadcast_strides(shape), offset: t.layout().offset };
     t.with_layout(layout)
@@ -204,7 +205,7 @@ fn count(mask: &Tensor) -> Result<usize> {
 fn selected(c: &Call) -> Result<(Tensor, Tensor)> {
     let (t, mask) = (c.tensor(0)?, bool_mask(c, "masked_select")?);
     let shape = broadcast(mask.shape(), t.shape())?;
-    Ok((stretched(t, &shape), stretched(&mask, &shape)))
+    Ok((broadcast_view(t, &shape), broadcast_view(&mask, &shape)))
 }
 
 fn select_masked(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -236,7 +237,7 @@ pub static MASKED_SELECT: Op = Op {
     }),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| {
-        let f = c.facts(0);
+        let f = c.meta_of(0);
         match broadcast(&f.shape, &c.shape(1)) {
             Ok(shape) => MASKED_SCATTER.call((Term(Tensor::zeros(&shape, f.dtype, f.device)), c.arg(1), c.g())),
             Err(e) => e.into(),
@@ -248,7 +249,7 @@ pub static MASKED_SELECT: Op = Op {
         ("f32[2], f32[2]", "RuntimeError", "expected BoolTensor"),
     ],
     reference: "np.broadcast_to(x0, np.broadcast(x0, x1).shape)[np.broadcast_to(x1, np.broadcast(x0, x1).shape)]",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     keeps: Some("mask"),
     ..OP
 };
@@ -263,7 +264,7 @@ fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
         )));
     }
     mask.layout().expand(&sizes(out))?;
-    let mask = apart(&stretched(&mask, out.shape()), out)?;
+    let mask = unalias(&broadcast_view(&mask, out.shape()), out)?;
     let fits = |ones: usize| match source.numel() < ones {
         true => Err(Error::runtime("Number of elements of source < number of ones in mask")),
         false => Ok(()),
@@ -316,7 +317,7 @@ pub static MASKED_SCATTER: Op = Op {
         ("f32[3], b8[3](= 1, 1, 1), f32[2]", "RuntimeError", "Number of elements of source < number of ones in mask"),
         ("f32[3], b8[3], f64[3]", "RuntimeError", "same dtypes"),
     ],
-    sharing: Some(Sharing::Any),
+    alias_policy: Some(AliasPolicy::MayAlias),
     keeps: Some("mask source_sym_sizes"),
     ..OP
 };

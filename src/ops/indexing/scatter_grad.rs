@@ -34,14 +34,14 @@ pub static SAME: Op = Op {
 };
 
 /// A tensor filled with one number.
-fn full(c: &Back, arg: usize, value: i64) -> Term {
-    let f = c.facts(arg);
+fn full(c: &VjpCtx, arg: usize, value: i64) -> Term {
+    let f = c.meta_of(arg);
     let t = Tensor::empty(&f.shape, f.dtype, f.device).and_then(|t| t.fill_raw(Scalar::Int(value)).map(|()| t));
     Term(t)
 }
 
 /// An index for each element of the source: `index_reduce` has one for each slice.
-fn index(c: &Back) -> Term {
+fn index(c: &VjpCtx) -> Term {
     if c.call.op.base() == "scatter_reduce" {
         return c.arg(2);
     }
@@ -54,12 +54,12 @@ fn index(c: &Back) -> Term {
     c.arg(2).to_dtype(DType::I64).reshape(&sizes).expand(&c.sizes(3))
 }
 
-fn gathered(c: &Back, t: &Term) -> Term {
+fn gathered(c: &VjpCtx, t: &Term) -> Term {
     GATHER.call((t, c.int(1), index(c)))
 }
 
 /// The gradients of arguments 0 (self) and 3 (the source).
-pub(crate) fn reduced(c: &Back) -> Result<Vec<Option<Tensor>>> {
+pub(crate) fn reduced(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let (dim, include_self) = (c.int(1), c.flag(5));
     if index(c).sizes() != c.sizes(3) {
         return Err(Error::runtime("scatter_reduce(): the gradient needs an index of the source's shape"));
@@ -68,9 +68,9 @@ pub(crate) fn reduced(c: &Back) -> Result<Vec<Option<Tensor>>> {
         Mode::Add => (c.g(), gathered(c, &c.g())),
         Mode::Mean => {
             let ones = SCATTER_ADD.call((full(c, 0, include_self as i64), dim, index(c), full(c, 3, 1)));
-            let count = ones.dup() + is_zero(&ones);
+            let count = ones.clone() + is_zero(&ones);
             let g = c.g() / count;
-            (g.dup(), gathered(c, &g))
+            (g.clone(), gathered(c, &g))
         }
         Mode::Mul => product(c)?,
         _ => extreme(c)?,
@@ -81,7 +81,7 @@ pub(crate) fn reduced(c: &Back) -> Result<Vec<Option<Tensor>>> {
 
 /// One where an element is zero, else zero, in the dtype of `t`.
 fn is_zero(t: &Term) -> Term {
-    equal(t, &(t.dup() * 0.0))
+    equal(t, &(t.clone() * 0.0))
 }
 
 fn equal(a: &Term, b: &Term) -> Term {
@@ -89,12 +89,12 @@ fn equal(a: &Term, b: &Term) -> Term {
 }
 
 /// The product without zeros divided by the factor; for a single zero the product of the others.
-fn product(c: &Back) -> Result<(Term, Term)> {
+fn product(c: &VjpCtx) -> Result<(Term, Term)> {
     let (dim, include_self) = (c.int(1), c.flag(5));
     let self_zero = is_zero(&c.arg(0));
     let src_zero = is_zero(&c.arg(3));
-    let masked_self = c.arg(0) + self_zero.dup();
-    let masked_src = c.arg(3) + src_zero.dup();
+    let masked_self = c.arg(0) + self_zero.clone();
+    let masked_src = c.arg(3) + src_zero.clone();
     let reduce = |a: &Term, b: &Term| -> Result<Term> {
         let args: Args = smallvec::smallvec![
             a.into_arg()?,
@@ -108,23 +108,23 @@ fn product(c: &Back) -> Result<(Term, Term)> {
     };
     // With the zeros of self replaced by ones: the derivative with respect to self is its cofactor.
     let others = reduce(&masked_self, &c.arg(3))?;
-    let whole = c.g() * (others / masked_self.dup());
-    let zeros = SCATTER_ADD.call((full(c, 0, 0), dim, index(c), src_zero.dup()));
+    let whole = c.g() * (others / masked_self.clone());
+    let zeros = SCATTER_ADD.call((full(c, 0, 0), dim, index(c), src_zero.clone()));
     let count = gathered(c, &zeros);
     let without = reduce(&c.arg(0), &masked_src)?;
-    let single = gathered(c, &(c.g() * without)) / masked_src.dup();
+    let single = gathered(c, &(c.g() * without)) / masked_src.clone();
     let usual = gathered(c, &(c.g() * c.out(0))) / masked_src;
-    let full_zero = equal(&count, &full(c, 3, 1)) * src_zero.dup();
+    let full_zero = equal(&count, &full(c, 3, 1)) * src_zero.clone();
     let none = 1.0 - src_zero;
     Ok((whole, single * full_zero + usual * none))
 }
 
 /// All elements equal to the extreme share equally.
-fn extreme(c: &Back) -> Result<(Term, Term)> {
+fn extreme(c: &VjpCtx) -> Result<(Term, Term)> {
     let dim = c.int(1);
     let self_hit = equal(&c.arg(0), &c.out(0));
     let src_hit = equal(&c.arg(3), &gathered(c, &c.out(0)));
-    let count = SCATTER_ADD.call((self_hit.dup(), dim, index(c), src_hit.dup()));
-    let share = c.g() / (count.dup() + is_zero(&count));
-    Ok((self_hit * share.dup(), src_hit * gathered(c, &share)))
+    let count = SCATTER_ADD.call((self_hit.clone(), dim, index(c), src_hit.clone()));
+    let share = c.g() / (count.clone() + is_zero(&count));
+    Ok((self_hit * share.clone(), src_hit * gathered(c, &share)))
 }

@@ -1,6 +1,6 @@
 //! Indices into the flattened tensor: take, put, take_along_dim.
 
-use super::gather_scatter::{apart, cast_raw};
+use super::gather_scatter::{cast_raw, unalias};
 use crate::cpu::index::{self, Refused, Wrong};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -101,7 +101,7 @@ pub static TAKE: Op = Op {
         ("f32[2], f32[1]", "RuntimeError", "Expected a long tensor"),
     ],
     reference: "np.take(x0, x1)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     keeps: Some("index"),
     batch: Batching::Rule(batch_views::take),
     ..OP
@@ -124,7 +124,7 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
         )));
     }
     let index = flat_index(index, "put_")?;
-    let source = flat(&apart(source, out)?)?;
+    let source = flat(&unalias(source, out)?)?;
     let target = flat(out)?;
     if out.device().is_gpu() {
         gpu::index_put(&target.gpu_view()?, &[Some(index.gpu_view()?)], &source.gpu_view()?, c.flag(3))?;
@@ -219,7 +219,7 @@ pub static TAKE_ALONG_DIM: Op = Op {
         ("f32[2], f32[2], 0", "RuntimeError", "should be Long"),
     ],
     reference: "np.take_along_axis(x0, x1, axis=dim)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     out_dtype: Some(OutDType::Same),
     ..OP
 };

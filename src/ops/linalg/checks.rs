@@ -105,7 +105,7 @@ pub(crate) fn run(operands: &[&Tensor], lead: usize, work: &impl Batch) -> Resul
     over(&views, lead, work)
 }
 /// The tensor with its last two dimensions transposed, without history.
-pub(crate) fn turned(t: &Tensor) -> Tensor {
+pub(crate) fn mt_view(t: &Tensor) -> Tensor {
     t.with_layout(t.layout().transpose(t.ndim() - 2, t.ndim() - 1))
 }
 
@@ -203,7 +203,7 @@ impl Term {
     }
     /// The identity of the order of these matrices, in their dtype.
     pub(crate) fn eye(&self) -> Term {
-        let Some(t) = self.get() else { return self.dup() };
+        let Some(t) = self.get() else { return self.clone() };
         EYE.call((t.size(t.ndim() - 1), t.dtype(), t.device()))
     }
 }

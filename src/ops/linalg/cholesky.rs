@@ -51,7 +51,7 @@ pub static CHOLESKY_EX: Op = Op {
             let a = c.tensor(0)?;
             match c.flag(1) {
                 false => run(&[a, &out[0], &out[1]], a.ndim() - 2, &Cholesky)?,
-                true => run(&[&turned(a), &turned(&out[0]), &out[1]], a.ndim() - 2, &Cholesky)?,
+                true => run(&[&mt_view(a), &mt_view(&out[0]), &out[1]], a.ndim() - 2, &Cholesky)?,
             }
             if c.flag(2) { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
         },

@@ -48,7 +48,7 @@ pub static LINALG_CROSS: Op = Op {
     ],
     reference: "np.cross(x0, x1, axis=dim)",
     out_dtype: Some(OutDType::Same),
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 
@@ -74,6 +74,6 @@ pub static CROSS: Op = Op {
     samples: &["f32[2,3], f32[2,3]", "f32[3,3], f32[3,3]", "f32[2,3], f32[2,3], 1", "i64[3], i64[3]"],
     errors: &[("f32[2,2], f32[2,2]", "RuntimeError", "no dimension of size 3 in input")],
     out_dtype: Some(OutDType::Same),
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };

@@ -91,7 +91,7 @@ pub static EIGH_STEP: Op = Op {
     ..STEP
 };
 
-fn eigh_backward(c: &Back) -> Result<Term> {
+fn eigh_backward(c: &VjpCtx) -> Result<Term> {
     let (values, v) = (c.out(0), c.out(1));
     let diagonal = c.gi(0);
     if !c.has_grad(1) {
@@ -186,7 +186,7 @@ pub static EIG: Op = Op {
     ..MATRIX
 };
 
-fn eig_backward(c: &Back) -> Result<Term> {
+fn eig_backward(c: &VjpCtx) -> Result<Term> {
     let (values, v, diagonal) = (c.out(0), c.out(1), c.gi(0));
     let back = |inner: Term| super::solve::SOLVE.call((v.clone().mh(), inner.at(v.clone().mh())));
     if !c.has_grad(1) {

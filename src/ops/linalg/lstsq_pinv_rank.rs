@@ -64,7 +64,7 @@ fn pseudoinverse(c: &Call, a: &Tensor, at: usize, hermitian: bool) -> Term {
 }
 
 /// Source: G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems" (1973).
-fn pinv_backward(c: &Back) -> Term {
+fn pinv_backward(c: &VjpCtx) -> Term {
     let (a, x, g) = (c.arg(0), c.out(0), c.g().mh());
     let shape = c.shape(0);
     let xh = || x.clone().mh();
@@ -300,7 +300,7 @@ pub static LSTSQ: Op = Op {
         args: &[0, 1],
         saves: A0 | A1,
         formula: |c| {
-            let with_residuals = *c.output_facts[1].shape != [0];
+            let with_residuals = *c.output_metas[1].shape != [0];
             c.through(|call| fitted(call, with_residuals))
         },
     }),

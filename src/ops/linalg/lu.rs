@@ -79,12 +79,12 @@ pub static LU_FACTOR_EX: Op = Op {
 
 /// Source: PyTorch's derivation for `A = P L U`: the lower part of `L^H gL` and the upper part of `gU U^H` are
 /// independent; rows or columns beyond the square part add to it.
-fn lu_backward(c: &Back) -> Term {
+fn lu_backward(c: &VjpCtx) -> Term {
     let (lu, g) = (c.out(0), c.g());
     let shape = c.shape(0);
     let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
     let k = m.min(n);
-    let p = PERMUTATION.call((c.out(1), m)).to_dtype(c.facts(0).dtype);
+    let p = PERMUTATION.call((c.out(1), m)).to_dtype(c.meta_of(0).dtype);
     // The square part, and the rows below or the columns beside it.
     let corner = |t: Term| t.cut_out(-2, 0, k).cut_out(-1, 0, k);
     let beside = |t: Term| if m > n { t.cut_out(-2, k, m - k) } else { t.cut_out(-1, k, n - k) };

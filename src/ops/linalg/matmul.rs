@@ -30,8 +30,10 @@ pub(super) fn product_of(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta:
         return gemm::matmul(x, y, target, alpha, beta);
     }
     // In place an operand may lie between the rows of the result.
-    let (a, b) =
-        (crate::ops::indexing::gather_scatter::apart(a, out)?, crate::ops::indexing::gather_scatter::apart(b, out)?);
+    let (a, b) = (
+        crate::ops::indexing::gather_scatter::unalias(a, out)?,
+        crate::ops::indexing::gather_scatter::unalias(b, out)?,
+    );
     gemm::matmul(a.cpu_view()?, b.cpu_view()?, target, alpha, beta)
 }
 

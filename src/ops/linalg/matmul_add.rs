@@ -141,7 +141,7 @@ fn summed(c: &Call) -> Result<Args<'static>> {
 }
 
 /// The gradient times the real or complex number in argument `i`.
-fn scaled(c: &Back, i: usize) -> Term {
+fn scaled(c: &VjpCtx, i: usize) -> Term {
     c.g_times(i)
 }
 
@@ -310,7 +310,7 @@ pub static ADDBMM: Op = Op {
 };
 
 /// The scaled gradient, expanded over the products of the batch.
-fn over_batch(c: &Back) -> Term {
+fn over_batch(c: &VjpCtx) -> Term {
     let g = scaled(c, 4);
     let sizes: Ints = [c.shape(1)[0] as i64].into_iter().chain(g.sizes()).collect();
     g.expand(&sizes)
@@ -392,6 +392,6 @@ pub static ADDR: Op = Op {
         ("i64[2,3], i64[2], i64[3], beta=0.5", "RuntimeError", "must not be a floating point number"),
         ("f32[2,3], f32[2], f32[3], beta=True", "RuntimeError", "Boolean beta only supported for Boolean results."),
     ],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };

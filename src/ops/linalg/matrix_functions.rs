@@ -62,7 +62,7 @@ impl Batch for Exponential {
 
 /// Source: R. Mathias, "A chain rule for matrix functions" (1996): the off-diagonal block of `exp([[A^H, G], [0,
 /// A^H]])`.
-fn exp_backward(c: &Back) -> Term {
+fn exp_backward(c: &VjpCtx) -> Term {
     let (a, g) = (c.arg(0).mh(), c.g());
     let shape = c.shape(0);
     let n = shape[shape.len() - 1];

@@ -1,6 +1,6 @@
 //! The decompositions that have shaders: their kernels' functions for the GPU.
 
-use super::checks::{lead, sizes, turned};
+use super::checks::{lead, mt_view, sizes};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu;
@@ -55,7 +55,7 @@ pub(super) fn solve(c: &Call, out: &[Tensor]) -> Result<()> {
 
 /// The factor of `a`, or, where `upper`, its transpose.
 pub(super) fn cholesky(a: &Tensor, upper: bool, out: &[Tensor]) -> Result<()> {
-    let (a, l) = if upper { (turned(a), turned(&out[0])) } else { (a.clone(), out[0].clone()) };
+    let (a, l) = if upper { (mt_view(a), mt_view(&out[0])) } else { (a.clone(), out[0].clone()) };
     l.copy_raw(&a)?;
     gpu::cholesky(&l.gpu_view()?, &out[1].gpu_view()?)?;
     gpu::triangle(&l.gpu_view()?, 0, false, &l.gpu_view()?)
@@ -90,5 +90,5 @@ pub(super) fn reflections(a: &Tensor, taus: &Tensor, out: &Tensor) -> Result<()>
 /// P of `A = P L U`; pivots are rows of it.
 pub(super) fn permutation(pivots: &Tensor, out: &Tensor) -> Result<()> {
     identity(out)?;
-    gpu::exchange_rows(&turned(out).gpu_view()?, &copied(pivots)?.gpu_view()?)
+    gpu::exchange_rows(&mt_view(out).gpu_view()?, &copied(pivots)?.gpu_view()?)
 }

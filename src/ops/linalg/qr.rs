@@ -86,7 +86,7 @@ pub static QR_STEP: Op = Op {
 };
 
 /// `[gQ + Q sym(triu(gR R^H - Q^H gQ))] R^-H` for A with at least as many rows as columns.
-fn qr_backward(c: &Back) -> Result<Term> {
+fn qr_backward(c: &VjpCtx) -> Result<Term> {
     let Mode { complete, with_q } = c.choice(1);
     let shape = c.shape(0);
     if !with_q {

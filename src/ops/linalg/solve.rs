@@ -189,7 +189,7 @@ pub(super) fn compatible(a: &Tensor, b: &Tensor, left: bool, name: &'static str)
     Ok(())
 }
 
-fn solve_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn solve_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let (left, vector) = (c.flag(2), is_vector(&c.shape(0), &c.shape(1)));
     let column = |t: Term| if vector { t.unsqueeze(-1) } else { t };
     let b = first(&SOLVE_EX, (c.arg(0).mh(), column(c.g()), left)).ok()?;
@@ -279,14 +279,14 @@ pub static TRIANGULAR_STEP: Op = Op {
             match left {
                 true => run(&[a, b, &out[0]], a.ndim() - 2, &work),
                 // X A = B is A^T X^T = B^T.
-                false => run(&[&turned(a), &turned(b), &turned(&out[0])], a.ndim() - 2, &work),
+                false => run(&[&mt_view(a), &mt_view(b), &mt_view(&out[0])], a.ndim() - 2, &work),
             }
         },
         Some(|c, out| {
             let (a, b, upper, left) = (c.tensor(0)?, c.tensor(1)?, c.flag(2), c.flag(3));
             match left {
                 true => on_gpu::triangular(a, b, upper, c.flag(4), &out[0]),
-                false => on_gpu::triangular(&turned(a), &turned(b), !upper, c.flag(4), &turned(&out[0])),
+                false => on_gpu::triangular(&mt_view(a), &mt_view(b), !upper, c.flag(4), &mt_view(&out[0])),
             }
         }),
     ),
@@ -298,7 +298,7 @@ pub static TRIANGULAR_STEP: Op = Op {
     ..STEP
 };
 
-fn triangular_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn triangular_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let (upper, left, unit) = (c.flag(2), c.flag(3), c.flag(4));
     let b = TRIANGULAR_STEP.call((c.arg(0).mh(), c.g(), !upper, left, unit)).ok()?;
     let g = || Term::from(&b);

@@ -16,7 +16,7 @@ fn roots(a: impl Into<Term>) -> Result<(Term, Term)> {
 }
 
 /// With `dX X + X dX = dA` the gradient solves the same equation, which is diagonal between the eigenvectors.
-fn root_backward(c: &Back) -> Result<Term> {
+fn root_backward(c: &VjpCtx) -> Result<Term> {
     let (v, s) = roots(c.arg(0))?;
     let inner = v.clone().mh().at(c.g()).at(&v) / (s.clone().unsqueeze(-1) + s.unsqueeze(-2));
     let whole = v.clone().at(inner).at(v.mh());

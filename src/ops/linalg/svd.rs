@@ -103,7 +103,7 @@ pub(crate) fn gaps(values: Term) -> Term {
     gaps.clone() + gaps.eye()
 }
 
-fn svd_backward(c: &Back) -> Result<Term> {
+fn svd_backward(c: &VjpCtx) -> Result<Term> {
     let shape = c.shape(0);
     let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
     let k = m.min(n);

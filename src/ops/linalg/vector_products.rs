@@ -152,7 +152,7 @@ pub static OUTER: Op = Op {
     samples: &["f32[2], f32[3]", "i64[2], f32[3]", "c64[2], c64[2]"],
     errors: &[("f32[2,2], f32[3]", "RuntimeError", "Expected 1-D argument self")],
     reference: "np.outer(x0, x1)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 
@@ -256,7 +256,7 @@ pub static KRON: Op = Op {
     samples: &["f32[2,2], f32[2,3]", "f32[3], f32[2,2]"],
     errors: &[("'a', f32[2]", "TypeError", "must be Tensor")],
     reference: "np.kron(x0, x1)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 

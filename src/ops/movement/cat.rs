@@ -127,18 +127,18 @@ pub static CAT: Op = Op {
         ("[f32[2], f32[2]], 1", "IndexError", "Dimension out of range"),
     ],
     reference: "np.concatenate(x0, axis=dim)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     out_dtype: Some(OutDType::Castable),
     batch: Batching::Rule(batch_views::cat),
     ..OP
 };
 
 /// Splits the gradient into views, one per part.
-fn uncat(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn uncat(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let g = c.g().ok()?;
     let mut start = 0;
     let mut out = Vec::new();
-    for (_, f) in c.facts {
+    for (_, f) in c.metas {
         if is_legacy_empty(&f.shape) {
             out.push(Some(Tensor::zeros(&f.shape, f.dtype, f.device)?));
             continue;
@@ -208,7 +208,7 @@ pub static STACK: Op = Op {
         ("[f32[2]], 2", "IndexError", "Dimension out of range"),
     ],
     reference: "np.stack(x0, axis=dim)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     out_dtype: Some(OutDType::Castable),
     ..OP
 };
@@ -234,7 +234,7 @@ pub static HSTACK: Op = Op {
     samples: &["[f32[2], f32[3]]", "[f32[2,1], f32[2,3]]", "[f32[], f32[2]]"],
     errors: &[("[f32[2,1], f32[3,1]]", "RuntimeError", "Sizes of tensors must match")],
     reference: "np.hstack(x0)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     ..OP
 };
 
@@ -251,7 +251,7 @@ pub static VSTACK: Op = Op {
     samples: &["[f32[2], f32[2]]", "[f32[1,2], f32[2,2]]"],
     errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
     reference: "np.vstack(x0)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     ..OP
 };
 
@@ -267,7 +267,7 @@ pub static DSTACK: Op = Op {
     samples: &["[f32[2], f32[2]]", "[f32[2,3], f32[2,3]]"],
     errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
     reference: "np.dstack(x0)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     ..OP
 };
 
@@ -286,7 +286,7 @@ pub static COLUMN_STACK: Op = Op {
     samples: &["[f32[2], f32[2]]", "[f32[2], f32[2,3]]"],
     errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
     reference: "np.column_stack(x0)",
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     ..OP
 };
 
@@ -345,11 +345,11 @@ pub static BLOCK_DIAG: Op = Op {
     ..OP
 };
 
-fn unblock(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn unblock(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let g = c.g().ok()?;
     let (mut row, mut column) = (0, 0);
     let mut out = Vec::new();
-    for (_, f) in c.facts {
+    for (_, f) in c.metas {
         let n = f.shape.last().copied().unwrap_or(1);
         let m = if f.shape.len() == 2 { f.shape[0] } else { 1 };
         let rows = SLICE.call((&g, 0, row, row + m));

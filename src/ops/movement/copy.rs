@@ -121,7 +121,7 @@ pub static TO_COPY: Op = Op {
     warns: Some(|c| imaginary_lost(c.opt_tensor(0)?.dtype(), c.dtype(1)?)),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let f = c.facts(0);
+        let f = c.meta_of(0);
         TO_COPY.call((c.g(), f.dtype, f.device))
     })]),
     samples: &["f32[2,3], dtype=float64", "f32[4], dtype=int64", "i64[4], dtype=float32"],
@@ -166,12 +166,12 @@ pub static COPY_: Op = Op {
         reads_host: false,
     }),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().to_device(c.facts(1).device))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().to_device(c.meta_of(1).device))]),
     node: "CopyBackwards",
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "i64[3], f32[3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match")],
     reference: "np.broadcast_to(x1, x0.shape).astype(x0.dtype)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     keeps: Some(""),
     batch: Batching::Align,
     ..OP
@@ -250,7 +250,7 @@ pub static FILL_TENSOR_: Op = Op {
     node: "FillBackward3",
     samples: &["f32[2,3], f32[]", "i64[4], i64[]"],
     errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
-    sharing: Some(Sharing::Any),
+    alias_policy: Some(AliasPolicy::MayAlias),
     batch: Batching::Rule(filled_examples),
     ..FILL
 };
@@ -295,7 +295,7 @@ const FILL: Op = Op {
         reads_host: false,
     }),
     reference: "np.full_like(x0, x1)",
-    sharing: Some(Sharing::Uniform),
+    alias_policy: Some(AliasPolicy::UniformWrite),
     ..OP
 };
 
@@ -338,7 +338,7 @@ pub static CONJ_PHYSICAL: Op = Op {
     samples: &["c64[3]", "f32[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.conj(x0)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Same),
     ..OP
 };
@@ -381,7 +381,7 @@ pub static REAL: Op = Op {
     forms: HIDDEN,
     promote: Promote::RealOfComplex,
     body: elementwise(&REAL_PART),
-    vjp: Vjp::Each(&[d(0, 0, |c| TO_COPY.call((c.g(), c.facts(0).dtype)))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| TO_COPY.call((c.g(), c.meta_of(0).dtype)))]),
     samples: &["c64[3]", "f32[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.real(x0)",

@@ -174,7 +174,7 @@ pub static ROLL: Op = Op {
 };
 
 /// The plane of a rotation and the number of quarter turns.
-fn turn(c: &Call) -> Result<(usize, usize, i64)> {
+fn rotation(c: &Call) -> Result<(usize, usize, i64)> {
     let (t, dims) = (c.tensor(0)?, c.ints(2)?);
     if dims.len() != 2 {
         return Err(Error::runtime(format!("expected total rotation dims == 2, but got dims = {}", dims.len())));
@@ -194,7 +194,7 @@ fn turn(c: &Call) -> Result<(usize, usize, i64)> {
 
 /// A flip into an output read as transposed.
 fn rotate(c: &Call, out: &[Tensor], flip: fn(&Tensor, &[usize], &Tensor) -> Result<()>) -> Result<()> {
-    let (a, b, k) = turn(c)?;
+    let (a, b, k) = rotation(c)?;
     let plane = [b, a, b];
     let dims = [&[][..], &plane[..1], &plane[1..], &plane[1..2]][k as usize];
     let target = if k % 2 == 1 { out[0].with_layout(out[0].layout().transpose(a, b)) } else { out[0].clone() };
@@ -206,7 +206,7 @@ pub static ROT90: Op = Op {
     doc: "Turns the plane of two dimensions by `k` times 90 degrees, from the first towards the second.",
     body: kernel(
         |c| {
-            let ((a, b, k), t) = (turn(c)?, c.tensor(0)?);
+            let ((a, b, k), t) = (rotation(c)?, c.tensor(0)?);
             let spec = if k == 0 { Spec::like(t) } else { Spec::following(t) };
             Ok(smallvec![if k % 2 == 1 { Spec { layout: spec.layout.transpose(a, b), ..spec } } else { spec }])
         },

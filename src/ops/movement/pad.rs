@@ -339,7 +339,7 @@ const FOLDED: Op = Op {
     body: kernel(folded_spec, folded, Some(folded)),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let op = if is_reflection(c.call.op) { &REFLECTION_PAD_BACKWARD } else { &REPLICATION_PAD_BACKWARD };
-        c.tied(op.call((c.g(), &*c.facts(0).shape, c.ints(1))), &[0])
+        c.tie_requires_grad(op.call((c.g(), &*c.meta_of(0).shape, c.ints(1))), &[0])
     })]),
     errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input"), ("b8[1,3], (1, 1)", "NotImplementedError", "for 'Bool'")],
     ..OP
@@ -406,7 +406,7 @@ pub static REPLICATION_PAD_BACKWARD: Op = Op {
 };
 
 /// The padding of the gradient's gradient.
-fn repadded(c: &Back, by_depth: [&'static Op; 3]) -> Term {
+fn repadded(c: &VjpCtx, by_depth: [&'static Op; 3]) -> Term {
     match c.ints(2).len() / 2 {
         depth @ 1..=3 => by_depth[depth - 1].call((c.g(), c.ints(2))),
         _ => c.g(),

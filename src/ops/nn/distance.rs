@@ -86,7 +86,7 @@ fn norms(gaps: Term, p: f64) -> Term {
         Ok(top) => top,
         Err(e) => return e.into(),
     };
-    let hits = size.dup().equals(&top);
+    let hits = size.clone().equals(&top);
     Term::from(&top).squeeze(-1) + (size - &top).zero_where(hits.not()).sum(&[-1], false)
 }
 
@@ -111,7 +111,7 @@ fn tiled(c: &Call) -> Result<Outputs> {
 }
 
 /// The gradients in tiles; if they are recorded, of all pairs at once.
-fn distances_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn distances_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let (a, b) = (c.arg(0).ok()?, c.arg(1).ok()?);
     let [rows, others] = runs(&a, &b)?;
     if differentiating() || rows.len() * others.len() < 2 {
@@ -122,7 +122,7 @@ fn distances_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
         for &o in &others {
             let args = tile_of(&a, &b, r, o, &c.call.args[2])?;
             let grads = [Some(cut(cut(c.g(), -2, r), -1, o).ok()?)];
-            let parts = Back { call: Call { op: c.call.op, args: &args }, grads: &grads, ..*c }.through(distances)?;
+            let parts = VjpCtx { call: Call { op: c.call.op, args: &args }, grads: &grads, ..*c }.through(distances)?;
             for ((sum, part), at) in sums.iter().zip(parts).zip([r, o]) {
                 if let (Some(sum), Some(part)) = (sum, part) {
                     ADD.call_inplace((cut(sum.clone(), -2, at), part))?;
@@ -142,7 +142,7 @@ fn euclidean(c: &Call) -> Result<Outputs> {
 }
 
 /// The gradient of argument `i` is `sum(r (x - y))` over the rows y of the other, with r the gradient over the distance.
-fn euclidean_backward(c: &Back, i: usize) -> Term {
+fn euclidean_backward(c: &VjpCtx, i: usize) -> Term {
     let ratio = (c.g() / c.out(0)).zero_where(c.out(0).equals(0));
     let ratio = if i == 0 { ratio } else { ratio.mt() };
     c.arg(i) * ratio.clone().sum(&[-1], true) - MATMUL.call((ratio, c.arg(1 - i)))

@@ -223,15 +223,15 @@ fn greatest(l: &Layout, rows: &Tensor, out: &[Tensor]) -> Result<()> {
 }
 
 /// The gradient of each looked-up row.
-fn row_gradients(c: &Back) -> Term {
+fn row_gradients(c: &VjpCtx) -> Term {
     INDEX_SELECT.call((c.g(), 0, c.out(1)))
 }
 
-fn weight_gradient(c: &Back) -> Term {
+fn weight_gradient(c: &VjpCtx) -> Term {
     let rows = c.shape(0)[0] as i64;
     if c.int(MODE) == 2 {
         let used = c.g().zero_where(c.out(2).equals(0).unsqueeze(1));
-        let zeros = Term(Tensor::zeros(&c.shape(0), c.facts(0).dtype, c.facts(0).device));
+        let zeros = Term(Tensor::zeros(&c.shape(0), c.meta_of(0).dtype, c.meta_of(0).device));
         return SCATTER_ADD.call((zeros, 0, c.out(3), used));
     }
     let mut factor = c.out(SHARES);

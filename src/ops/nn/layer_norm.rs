@@ -58,7 +58,7 @@ fn matrix(x: &Tensor, k: usize) -> [usize; 2] {
 }
 
 /// A tensor, made dense, viewed as a matrix or a vector.
-fn seen(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
+fn dense_view(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
     let t = Term::from(t).contiguous().ok()?;
     let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(shape) };
     Ok(t.with_layout(layout))
@@ -80,9 +80,9 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?;
     let shape = matrix(x, c.ints(1)?.len());
     let [rows, cols] = shape;
-    let vector = |i: usize| c.opt_tensor(i).map(|t| seen(t, &[cols])).transpose();
-    let (x, weight, bias) = (seen(x, &shape)?, vector(2)?, vector(3)?);
-    let (y, mean, rstd) = (seen(&out[0], &shape)?, seen(&out[1], &[rows])?, seen(&out[2], &[rows])?);
+    let vector = |i: usize| c.opt_tensor(i).map(|t| dense_view(t, &[cols])).transpose();
+    let (x, weight, bias) = (dense_view(x, &shape)?, vector(2)?, vector(3)?);
+    let (y, mean, rstd) = (dense_view(&out[0], &shape)?, dense_view(&out[1], &[rows])?, dense_view(&out[2], &[rows])?);
     if x.device().is_gpu() {
         let (weight, bias) =
             (weight.as_ref().map(|t| t.gpu_view()).transpose()?, bias.as_ref().map(|t| t.gpu_view()).transpose()?);
@@ -159,7 +159,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
 };
 
 /// One kernel pass; if the gradient is recorded, formulas in which the statistics depend on the input.
-fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let (x, g, k) = (c.arg(0), c.g(), c.ints(1).len());
     let weight = c.opt_tensor(2);
     if !crate::autograd::forward::differentiating() {
@@ -182,7 +182,7 @@ fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let rows: Ints = (0..(c.ndim(0) - k) as i64).collect();
     let over_rows = |t: Term| if rows.is_empty() { t } else { t.sum(&rows, false) };
     let given = |arg: usize, t: Term| if c.wants(arg) { t.ok().map(Some) } else { Ok(None) };
-    Ok(vec![given(0, dx)?, given(2, over_rows(g.clone() * h))?, given(3, c.tied(over_rows(g), &[0, 2]))?])
+    Ok(vec![given(0, dx)?, given(2, over_rows(g.clone() * h))?, given(3, c.tie_requires_grad(over_rows(g), &[0, 2]))?])
 }
 
 pub static LAYER_NORM_BACKWARD: Op = Op {
@@ -227,10 +227,10 @@ pub static LAYER_NORM_BACKWARD: Op = Op {
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let shape = matrix(c.tensor(1)?, c.ints(2)?.len());
     let [rows, cols] = shape;
-    let (g, x) = (seen(c.tensor(0)?, &shape)?, seen(c.tensor(1)?, &shape)?);
-    let (mean, rstd) = (seen(c.tensor(4)?, &[rows])?, seen(c.tensor(5)?, &[rows])?);
-    let weight = c.opt_tensor(3).map(|t| seen(t, &[cols])).transpose()?;
-    let (dx, dw, db) = (seen(&out[0], &shape)?, seen(&out[1], &[cols])?, seen(&out[2], &[cols])?);
+    let (g, x) = (dense_view(c.tensor(0)?, &shape)?, dense_view(c.tensor(1)?, &shape)?);
+    let (mean, rstd) = (dense_view(c.tensor(4)?, &[rows])?, dense_view(c.tensor(5)?, &[rows])?);
+    let weight = c.opt_tensor(3).map(|t| dense_view(t, &[cols])).transpose()?;
+    let (dx, dw, db) = (dense_view(&out[0], &shape)?, dense_view(&out[1], &[cols])?, dense_view(&out[2], &[cols])?);
     if x.device().is_gpu() {
         let from = NormGrad {
             grad: g.gpu_view()?,

@@ -156,7 +156,7 @@ pub static FUSED_LOG_SOFTMAX: Op = Op {
 };
 
 /// The sum along argument 2, kept.
-fn along(c: &Back, t: Term) -> Term {
+fn along(c: &VjpCtx, t: Term) -> Term {
     if c.ndim(1) == 0 { t } else { t.sum(&[c.int(2)], true) }
 }
 

@@ -15,7 +15,8 @@ use crate::op::*;
 use crate::tensor::Tensor;
 
 /// What the steps have in common.
-const STEP: Op = Op { forms: HIDDEN, vjp: Vjp::None("an optimizer step"), sharing: Some(Sharing::Any), ..OP };
+const STEP: Op =
+    Op { forms: HIDDEN, vjp: Vjp::None("an optimizer step"), alias_policy: Some(AliasPolicy::MayAlias), ..OP };
 
 /// The number of the step of each parameter, from a list of tensors of one element.
 fn steps(c: &Call, list: usize) -> Result<Vec<f64>> {

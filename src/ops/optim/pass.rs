@@ -6,7 +6,7 @@ use crate::cpu::arith::Float;
 use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
-use crate::cpu::view::{Ptr, load, store};
+use crate::cpu::view::{SendPtr, load, store};
 use crate::device::Device;
 use crate::dispatch::mixed_devices;
 use crate::dtype::DType;
@@ -182,7 +182,7 @@ impl<U: Update<N>, const N: usize> Item<'_, U, N> {
 struct Lane<'a, U, const N: usize> {
     update: U,
     n: usize,
-    starts: [(Ptr<u8>, DType); N],
+    starts: [(SendPtr<u8>, DType); N],
     tensors: [&'a Tensor; N],
     /// Where they do not lie alike: row-major copies of those that are not row-major.
     copies: Option<SmallVec<[Tensor; 5]>>,
@@ -204,10 +204,10 @@ impl<'a, U: Update<N>, const N: usize> Lane<'a, U, N> {
             let dense = item.tensors.iter().map(|t| t.dense_copy(t.dtype()));
             copies = Some(dense.collect::<Result<SmallVec<[Tensor; 5]>>>()?);
         }
-        let mut starts = [(Ptr(std::ptr::null_mut::<u8>()), DType::F32); N];
+        let mut starts = [(SendPtr(std::ptr::null_mut::<u8>()), DType::F32); N];
         for (i, start) in starts.iter_mut().enumerate() {
             let t = copies.as_ref().map_or(item.tensors[i], |own| &own[i]);
-            *start = (Ptr(t.ptr()?), t.dtype().to_real());
+            *start = (SendPtr(t.ptr()?), t.dtype().to_real());
         }
         let param = item.tensors[0];
         let n = param.numel() * if param.dtype().is_complex() { 2 } else { 1 };

@@ -195,7 +195,7 @@ fn between(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>, density: 
     let (mut place, mut inside) = (new(Scalar::Int(0), DType::I64), new(Scalar::Bool(bins > 0), DType::Bool));
     for (d, e) in edges.iter().enumerate() {
         let x = column(&flat, d);
-        let within = x.dup().at_least(SELECT.call((e, 0, 0))).both(x.dup().at_most(SELECT.call((e, 0, -1))));
+        let within = x.clone().at_least(SELECT.call((e, 0, 0))).both(x.clone().at_most(SELECT.call((e, 0, -1))));
         place = place * shape[d] + CLAMP.call((SEARCHSORTED.call((e, x, false, true)) - 1, Value::None, shape[d] - 1));
         inside = inside.both(within);
     }
@@ -204,7 +204,7 @@ fn between(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>, density: 
     let counts = BINCOUNT.call((WHERE.call((inside, place, bins)), weight, bins.saturating_add(1)));
     let mut counts = NARROW.call((counts.to_dtype(points.dtype()), 0, 0, bins)).contiguous().reshape(&shape);
     if density {
-        counts = counts.dup() / counts.sum_all();
+        counts = counts.clone() / counts.sum_all();
         for (d, e) in edges.iter().enumerate() {
             let mut along: Ints = Ints::from_elem(1, edges.len());
             along[d] = -1;

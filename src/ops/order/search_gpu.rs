@@ -37,9 +37,9 @@ pub(crate) fn tally(at: &Tensor, weights: Option<&Tensor>, n: usize, dtype: DTyp
     let at = Term::from(at).reshape(&[-1]);
     let (weights, dtype_of_sums) = match weights {
         Some(w) => (Term::from(w).reshape(&[-1]).to_dtype(dtype), dtype),
-        None => (Term(full_like(&at.dup().ok()?, DType::I32, 1.0)), DType::I32),
+        None => (Term(full_like(&at.clone().ok()?, DType::I32, 1.0)), DType::I32),
     };
-    let zeros = Tensor::zeros(&[n], dtype_of_sums, at.dup().ok()?.device())?;
+    let zeros = Tensor::zeros(&[n], dtype_of_sums, at.clone().ok()?.device())?;
     INDEX_ADD.call((&zeros, 0, at, weights)).to_dtype(dtype).ok()
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn range(t: &Tensor) -> Result<[crate::dtype::Scalar; 2]> {
 /// Counts in `bins` equal intervals of [low, high]; the last one is closed, elements outside are not counted.
 pub(crate) fn histogram(t: &Tensor, bins: usize, low: f64, high: f64) -> Result<Tensor> {
     let x = Term::from(t).reshape(&[-1]);
-    let inside = x.dup().at_least(low).both(x.dup().at_most(high));
+    let inside = x.clone().at_least(low).both(x.clone().at_most(high));
     let bin = ((x - low) * (bins as f64 / (high - low))).clamp_(0.0, (bins - 1) as f64).to_dtype(DType::I64);
     let counts = tally(&WHERE.call((inside, bin, bins as i64)).ok()?, None, bins + 1, t.dtype())?;
     Ok(counts.with_layout(counts.layout().slice(0, (0, bins, 1))))

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::Dims;
 use crate::op::*;
-use crate::ops::indexing::gather_scatter::{SCATTER_ADD, raised};
+use crate::ops::indexing::gather_scatter::{SCATTER_ADD, at_least_1d};
 use crate::ops::support::promotion::no_kernel;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -16,7 +16,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&SORT, &SORT_STABLE, &ARGSORT, &ARGSORT_STABLE, &MSORT, &TOPK, &KTHVALUE];
 
 /// The gradient of values selected by positions (output 1) along argument `dim`.
-fn at_positions(c: &Back, dim: usize, g: Term, places: Term) -> Term {
+fn at_positions(c: &VjpCtx, dim: usize, g: Term, places: Term) -> Term {
     SCATTER_ADD.call((c.zeros(0), c.int(dim), places, g))
 }
 
@@ -43,7 +43,7 @@ fn pair(t: &Tensor, shape: &[usize]) -> Specs {
 
 /// Writes the elements of `t` along `dim` in order, and their positions.
 pub(crate) fn sort_into(t: &Tensor, dim: usize, descending: bool, values: &Tensor, indices: &Tensor) -> Result<()> {
-    let (t, values, indices) = (raised(t), raised(values), raised(indices));
+    let (t, values, indices) = (at_least_1d(t), at_least_1d(values), at_least_1d(indices));
     if t.device().is_gpu() {
         return gpu::sort(&t.gpu_view()?, dim, descending, 0, &values.gpu_view()?, &indices.gpu_view()?);
     }
@@ -52,7 +52,7 @@ pub(crate) fn sort_into(t: &Tensor, dim: usize, descending: bool, values: &Tenso
 
 /// Writes the `k`-th smallest element along `dim`, counted from one, and its position; results keep the dimension.
 pub(crate) fn kth_into(t: &Tensor, dim: usize, k: usize, values: &Tensor, indices: &Tensor) -> Result<()> {
-    let (t, values, indices) = (raised(t), raised(values), raised(indices));
+    let (t, values, indices) = (at_least_1d(t), at_least_1d(values), at_least_1d(indices));
     if t.device().is_gpu() {
         return gpu::sort(&t.gpu_view()?, dim, false, k - 1, &values.gpu_view()?, &indices.gpu_view()?);
     }
@@ -85,7 +85,7 @@ pub static SORT: Op = Op {
         ("f32[2], 1", "IndexError", "Dimension out of range"),
         ("c64[2]", "TypeError", "Sort does not support complex dtypes"),
     ],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     keeps: Some("dim indices self_sym_sizes"),
     ..OP
 };
@@ -102,7 +102,7 @@ pub static SORT_STABLE: Op = Op {
     keeps: Some("dim indices self_sym_sizes"),
     samples: &["f32[2,3](ties), stable=True", "f32[2,3], stable=False, dim=0, descending=True"],
     errors: &[("f32[2], stable=True, dim=1", "IndexError", "Dimension out of range")],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 
@@ -144,7 +144,7 @@ pub static MSORT: Op = Op {
     samples: &["f32[3,2]", "f32[4]"],
     errors: &[("c64[2]", "TypeError", "Sort does not support complex dtypes")],
     reference: "np.sort(x0, axis=0)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Same),
     ..OP
 };
@@ -189,7 +189,7 @@ pub static TOPK: Op = Op {
         ("f32[3], 4", "RuntimeError", "selected index k out of range"),
         ("b8[3], 1", "NotImplementedError", "bool dtypes"),
     ],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     keeps: Some("dim indices self_sym_sizes"),
     ..OP
 };
@@ -203,7 +203,7 @@ fn run_topk(c: &Call, out: &[Tensor]) -> Result<()> {
     if k == 0 {
         return Ok(());
     }
-    let (t, values, indices) = (raised(t), raised(&out[0]), raised(&out[1]));
+    let (t, values, indices) = (at_least_1d(t), at_least_1d(&out[0]), at_least_1d(&out[1]));
     if t.device().is_gpu() {
         return gpu::sort(&t.gpu_view()?, dim, c.flag(3), 0, &values.gpu_view()?, &indices.gpu_view()?);
     }
@@ -249,7 +249,7 @@ pub static KTHVALUE: Op = Op {
         ("f32[3], 4", "RuntimeError", "selected number k out of range"),
         ("f32[3], 0", "RuntimeError", "selected number k out of range"),
     ],
-    sharing: Some(Sharing::Nothing),
+    alias_policy: Some(AliasPolicy::NoAlias),
     keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };

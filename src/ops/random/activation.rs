@@ -19,7 +19,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&RRELU, &RRELU_, &F_RRELU, &RRELU_WITH_NOISE, &RRELU_WITH_NOISE_, &GUMBEL_SOFTMAX];
 
 /// The slope of negative elements outside of training.
-fn mean_slope(c: &Back) -> f64 {
+fn mean_slope(c: &VjpCtx) -> f64 {
     (c.float(2) + c.float(3)) / 2.0
 }
 
@@ -158,5 +158,5 @@ fn gumbel_softmax(c: &Call) -> Result<Outputs> {
     let greatest = ARGMAX.call((&soft, dim, true));
     let zeros = ZEROS.call((logits.shape(), dtype, logits.device()));
     let hard = SCATTER_VALUE.call((zeros, dim, greatest, 1.0));
-    (hard - soft.dup().cut() + soft).outputs()
+    (hard - soft.clone().cut() + soft).outputs()
 }

@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::broadcast;
 use crate::op::*;
-use crate::ops::indexing::mask::stretched;
+use crate::ops::indexing::mask::broadcast_view;
 use crate::ops::support::host_read::Dense;
 use crate::ops::support::promotion::no_kernel;
 use crate::tensor::Tensor;
@@ -83,7 +83,7 @@ fn trials(c: &Call) -> Result<Specs> {
 }
 
 fn binomial(c: &Call, out: &[Tensor]) -> Result<()> {
-    let wide = |i: usize| Dense::<f64>::of(&stretched(&c.tensor(i)?.detach(), out[0].shape()));
+    let wide = |i: usize| Dense::<f64>::of(&broadcast_view(&c.tensor(i)?.detach(), out[0].shape()));
     let (count, prob) = (wide(0)?, wide(1)?);
     written(&out[0], |drawn| {
         discrete_random::binomial(count.elements()?, prob.elements()?, drawn, key(c, 2, drawn.len()));

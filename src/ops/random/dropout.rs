@@ -93,7 +93,7 @@ fn dropped(x: &Tensor, kind: Kind, p: f64, train: bool, inplace: bool) -> Result
         return scaled(x, kept * (1.0 / (1.0 - p)), None, inplace);
     }
     let a = 1.0 / ((SATURATION * SATURATION * p + 1.0) * (1.0 - p)).sqrt();
-    let shift = (kept.dup() - 1.0) * (SATURATION * a) + SATURATION * a * p;
+    let shift = (kept.clone() - 1.0) * (SATURATION * a) + SATURATION * a * p;
     scaled(x, kept * a, Some(shift), inplace)
 }
 
@@ -282,7 +282,7 @@ pub static NATIVE_DROPOUT: Op = Op {
         check_probability(p, Class::Runtime)?;
         let like = EMPTY_LIKE.call((x,)).ok()?;
         let kept = Term::from(BERNOULLI_.call_inplace((&like, if trains(c) { 1.0 - p } else { 1.0 }))?);
-        let out = if trains(c) { Term::from(x) * kept.dup() * scale(p, true) } else { CLONE.call((x,)) };
+        let out = if trains(c) { Term::from(x) * kept.clone() * scale(p, true) } else { CLONE.call((x,)) };
         Ok(smallvec![out.ok()?, kept.to_dtype(DType::Bool).ok()?])
     }),
     vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() * c.out(1) * scale(c.float(1), trains(&c.call)))]),

@@ -34,7 +34,7 @@ fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()
             p.dtype().scalar_type_name()
         )));
     }
-    let p = crate::ops::indexing::mask::stretched(&p.detach(), out.shape());
+    let p = crate::ops::indexing::mask::broadcast_view(&p.detach(), out.shape());
     let wild = LT.call((&p, 0)).or(LT.call((1, &p))).or(ISNAN.call((&p,)));
     if p.device().is_gpu() {
         gpu::refuse_where(&wild.ok()?.gpu_view()?, gpu::Refusal::NoChance)?;
@@ -88,7 +88,7 @@ pub static BERNOULLI: Op = Op {
         ("f32[2](= nan, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1"),
     ],
     reference: "x0",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Every),
     batch: Batching::Leading,
     ..OP
@@ -146,7 +146,7 @@ pub static BERNOULLI_TENSOR_: Op = Op {
     samples: &["f32[2,3], f32[3](zeros)"],
     errors: &[("f32[2], f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
     reference: "np.zeros_like(x0)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     batch: Batching::Align,
     ..OP
 };
@@ -198,7 +198,7 @@ pub static NORMAL_TENSORS: Op = Op {
     samples: &["f32[2,3], f32[3](zeros)"],
     errors: &[("f32[2], f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
     reference: "x0",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Castable),
     keeps: Some("mean_sym_sizes std_sym_sizes"),
     batch: Batching::Align,
@@ -212,7 +212,7 @@ pub static NORMAL_MEANS: Op = Op {
     samples: &["f32[2,3], 0.0"],
     errors: &[("f32[2], -1.0", "RuntimeError", "normal expects std >= 0.0")],
     reference: "x0",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Castable),
     keeps: Some("mean_sym_sizes"),
     batch: Batching::Align,
@@ -229,7 +229,7 @@ pub static NORMAL_STDS: Op = Op {
         ("0.0, f32[2](= nan, 0)", "RuntimeError", "normal expects all elements of std >= 0.0"),
     ],
     reference: "np.full_like(x1, 2)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Castable),
     keeps: Some("std_sym_sizes"),
     batch: Batching::Align,

@@ -28,7 +28,7 @@ fn aminmax(c: &Call) -> Result<Outputs> {
 }
 
 /// The gradients of both, each shared evenly by the elements equal to the extreme.
-fn both(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn both(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let every: Ints = (0..c.ndim(0) as i64).collect();
     let dims = if dims(c).is_empty() || c.ndim(0) == 0 { every } else { dims(c) };
     let part = |i: usize| {

@@ -78,7 +78,7 @@ pub static DIFF: Op = Op {
         ("f32[3], -1", "RuntimeError", "order must be non-negative but got -1"),
         ("f32[2,3], prepend=f32[1]", "RuntimeError", "the same dimension as input"),
     ],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 

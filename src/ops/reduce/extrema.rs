@@ -131,7 +131,7 @@ fn along_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 /// The gradient at the selected position.
-pub(crate) fn at_position(c: &Back) -> Term {
+pub(crate) fn at_position(c: &VjpCtx) -> Term {
     let (g, at) = (c.g().restore_dims(c, 1, 2), c.out(1).restore_dims(c, 1, 2));
     PUT_ALONG.call((g, at, c.int(1), &*c.sizes(0)))
 }
@@ -148,7 +148,7 @@ pub static MAX_DIM: Op = Op {
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
         ("c64[2], 0", "TypeError", "does not support complex"),
     ],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };
@@ -164,7 +164,7 @@ pub static MIN_DIM: Op = Op {
         ("f32[0,3], 0", "IndexError", "to have non-zero size"),
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
     ],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };
@@ -178,7 +178,7 @@ pub static MAX_OTHER: Op = Op {
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], i64[3]"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
     reference: "np.maximum(x0, x1)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 
@@ -191,7 +191,7 @@ pub static MIN_OTHER: Op = Op {
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], i64[3]"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
     reference: "np.minimum(x0, x1)",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 
@@ -213,7 +213,7 @@ fn infer_dims(c: &Call) -> Result<Specs> {
     Ok(Spec::one(&reduced_shape(t.shape(), &dims, c.flag(2)), t.dtype(), t.device()))
 }
 
-fn shared_over_dims(c: &Back) -> Term {
+fn shared_over_dims(c: &VjpCtx) -> Term {
     let dims: Ints = match c.opt_ints(1) {
         Some(d) if !d.is_empty() && c.ndim(0) > 0 => d.into(),
         _ => (0..c.ndim(0) as i64).collect(),

@@ -91,7 +91,7 @@ pub static VECTOR_NORM: Op = Op {
 };
 
 /// Source: the derivative of `(sum |x|^p)^(1/p)`: `sgn(x) (|x| / norm)^(p - 1)`; zero where the norm is zero.
-fn norm_backward(c: &Back) -> Term {
+fn norm_backward(c: &VjpCtx) -> Term {
     let (g, x, n) = (c.g().restore_dims(c, 2, 3), c.arg(0), c.out(0).restore_dims(c, 2, 3));
     let p = c.float(1);
     let at_zero = |t: Term| t.zero_where(n.clone().equals(0));
@@ -114,7 +114,7 @@ fn norm_backward(c: &Back) -> Term {
     }
 }
 
-fn norm_dims(c: &Back) -> Ints {
+fn norm_dims(c: &VjpCtx) -> Ints {
     match c.opt_ints(2) {
         Some(d) if !d.is_empty() && c.ndim(0) > 0 => d.into(),
         _ => (0..c.ndim(0) as i64).collect(),

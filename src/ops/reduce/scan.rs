@@ -5,7 +5,7 @@
 
 use crate::cpu::parallel::par_for;
 use crate::cpu::scan::{Scan, cumulative};
-use crate::cpu::view::Ptr;
+use crate::cpu::view::SendPtr;
 use crate::dtype::{Category, DType, Element, c128};
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -78,7 +78,7 @@ pub static CUMSUM: Op = Op {
         ("b8[2], 0, dtype=bool", "NotImplementedError", "\"cumsum_out_cpu\" not implemented for 'Bool'"),
     ],
     reference: "np.cumsum(x0, axis=x1) if x0.ndim else x0",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Every),
     ..OP
 };
@@ -106,14 +106,14 @@ pub static CUMPROD: Op = Op {
     ],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.cumprod(x0, axis=x1) if x0.ndim else x0",
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     out_dtype: Some(OutDType::Every),
     ..OP
 };
 
 /// The term moved by one place along `dim` (up for 1, down for -1), `fill` in the place that is left.
 fn shifted(t: &Term, dim: usize, by: i64, fill: f64) -> Term {
-    let moved = t.dup().0.and_then(|t| {
+    let moved = t.clone().0.and_then(|t| {
         let whole = FULL.call((Term::from(&t).sizes(), fill, t.dtype(), t.device())).ok()?;
         let n = t.shape().get(dim).map_or(0, |&n| n as i64);
         if n > 1 {
@@ -134,7 +134,7 @@ fn infer_extreme(c: &Call) -> Result<Specs> {
     }
     Ok(smallvec![Spec::like(t), Spec::new(t.shape(), DType::I64, t.device())])
 }
-fn at_positions(c: &Back) -> Term {
+fn at_positions(c: &VjpCtx) -> Term {
     PUT_ALONG.call((c.g(), c.out(1), c.int(1), &*c.sizes(0)))
 }
 
@@ -198,7 +198,7 @@ pub static LOGCUMSUMEXP: Op = Op {
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
         ("i64[3], 0", "NotImplementedError", "logcumsumexp_out_cpu"),
     ],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };
 
@@ -286,7 +286,7 @@ impl Lines {
         start: T,
         step: impl Fn(T, T, T) -> T + Sync,
     ) -> Result<()> {
-        let [a, b, s] = [Ptr(a.ptr()?.cast::<T>()), Ptr(b.ptr()?.cast::<T>()), Ptr(s.ptr()?.cast::<T>())];
+        let [a, b, s] = [SendPtr(a.ptr()?.cast::<T>()), SendPtr(b.ptr()?.cast::<T>()), SendPtr(s.ptr()?.cast::<T>())];
         par_for(self.outer * self.inner, (1 << 14) / self.length.max(1), |lines| {
             for line in lines {
                 let first = line / self.inner * self.inner * self.length + line % self.inner;
@@ -307,7 +307,7 @@ impl Lines {
 }
 
 /// With `t` the recurrence of the other direction over the gradient: `db = t`, `da[k] = t[k] s[k + 1]`.
-fn recurrence_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn recurrence_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let (dim, reverse) = (c.dim(2), c.flag(3));
     let by = if reverse { 1 } else { -1 };
     let t = RECURRENCE.call((shifted(&c.arg(0).conj(), dim, by, 0.0), c.g(), dim, !reverse));

@@ -321,7 +321,7 @@ fn padded_with_one(x: Term) -> Term {
 impl Term {
     /// A constant in the term's shape and dtype.
     pub(crate) fn filled(&self, value: f64) -> Term {
-        Term(self.dup().0.and_then(|t| crate::ops::support::grad_helpers::full_like(&t, t.dtype(), value)))
+        Term(self.clone().0.and_then(|t| crate::ops::support::grad_helpers::full_like(&t, t.dtype(), value)))
     }
     pub(crate) fn select(self, dim: i64, index: i64) -> Term {
         SELECT.call((self, dim, index))
@@ -337,11 +337,11 @@ impl Term {
     }
     /// Restores reduced dimensions (argument `dim`, unless argument `keepdim` kept them) and expands to the input's
     /// shape.
-    pub fn expand_reduced(self, c: &Back, dim: usize, keepdim: usize) -> Term {
+    pub fn expand_reduced(self, c: &VjpCtx, dim: usize, keepdim: usize) -> Term {
         self.restore_dims(c, dim, keepdim).expand(&c.sizes(0))
     }
     /// Restores reduced dimensions as ones.
-    pub fn restore_dims(self, c: &Back, dim: usize, keepdim: usize) -> Term {
+    pub fn restore_dims(self, c: &VjpCtx, dim: usize, keepdim: usize) -> Term {
         if c.flag(keepdim) || c.ndim(0) == 0 {
             return self;
         }

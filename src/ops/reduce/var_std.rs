@@ -91,7 +91,7 @@ const fn moments<const SQRT: bool, const MEAN: bool>() -> Body {
 }
 
 /// Restores the reduced dimensions, for any overload.
-fn restored(t: Term, c: &Back) -> Term {
+fn restored(t: Term, c: &VjpCtx) -> Term {
     match place(&c.call, "dim") {
         None if c.ndim(0) == 0 => t,
         // Bounded by the number of dimensions.
@@ -101,7 +101,7 @@ fn restored(t: Term, c: &Back) -> Term {
 }
 
 /// The gradient of the variance: `2 g (x - mean) / (n - correction)`.
-fn var_backward(c: &Back, g: Term) -> Term {
+fn var_backward(c: &VjpCtx, g: Term) -> Term {
     let all: Ints = (0..c.ndim(0) as i64).collect();
     let dims: Ints = match place(&c.call, "dim").and_then(|i| c.opt_ints(i)) {
         Some(d) if !d.is_empty() && !all.is_empty() => d.into(),
@@ -115,12 +115,12 @@ fn var_backward(c: &Back, g: Term) -> Term {
 }
 
 /// The gradient of the deviation is that of the variance over twice the deviation; zero where it is zero.
-fn std_backward(c: &Back, g: Term) -> Term {
+fn std_backward(c: &VjpCtx, g: Term) -> Term {
     let s = c.out(0);
     let zero = s.clone().equals(0);
     var_backward(c, (g / (s * 2.0)).zero_where(zero))
 }
-fn mean_backward(c: &Back) -> Term {
+fn mean_backward(c: &VjpCtx) -> Term {
     restored(c.gi(1) / c.folded(), c).expand(&c.sizes(0))
 }
 
@@ -129,7 +129,7 @@ const STD_VJP: Vjp = Vjp::Each(&[d(0, A0 | OUT0, |c| std_backward(c, c.g()))]);
 const VAR_MEAN_VJP: Vjp = Vjp::Each(&[d(0, A0, |c| both(c, var_backward))]);
 const STD_MEAN_VJP: Vjp = Vjp::Each(&[d(0, A0 | OUT0, |c| both(c, std_backward))]);
 
-fn both(c: &Back, first: fn(&Back, Term) -> Term) -> Term {
+fn both(c: &VjpCtx, first: fn(&VjpCtx, Term) -> Term) -> Term {
     match (c.has_grad(0), c.has_grad(1)) {
         (true, false) => first(c, c.g()),
         (false, true) => mean_backward(c),

@@ -26,9 +26,9 @@ const SPECIAL: Op = Op {
 const OF_POSITIVE: Op = Op { samples: &["f32[2,3](pos)", POSITIVE, AT_ZERO, "i64[4](0..9)"], ..SPECIAL };
 
 /// The gradient of a function y with the slope `rest - y / x`, which is a half at zero.
-fn with_quotient(c: &Back, rest: Term) -> Term {
+fn with_quotient(c: &VjpCtx, rest: Term) -> Term {
     let zero = c.arg(0).equals(0);
-    let x = zero.dup().choose(1.0, c.arg(0));
+    let x = zero.clone().choose(1.0, c.arg(0));
     c.g() * zero.choose(0.5, rest - c.out(0) / x)
 }
 

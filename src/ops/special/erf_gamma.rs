@@ -220,7 +220,7 @@ impl MapReal<2> for XLogY {
 }
 static X_LOG_Y: Rule = real2::<XLogY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * ln_(y))");
 /// Zero where the gradient is zero, whatever the logarithm.
-fn slope_x(c: &Back) -> Term {
+fn slope_x(c: &VjpCtx) -> Term {
     let settled = c.arg(0).equals(0).both(c.arg(1).at_most(0));
     XLOGY.call((c.g(), c.arg(1))).zero_where(settled)
 }

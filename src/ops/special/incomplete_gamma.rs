@@ -64,9 +64,9 @@ fn no_formula(what: &str) -> Term {
 }
 
 /// The slope in x of P(a, x): `x^(a - 1) exp(-x) / gamma(a)`.
-fn gamma_density(c: &Back) -> Term {
+fn gamma_density(c: &VjpCtx) -> Term {
     let (a, x) = (c.arg(0), c.arg(1));
-    ((a.dup() - 1) * x.dup().log() - x - LGAMMA.call((a,))).exp()
+    ((a.clone() - 1) * x.clone().log() - x - LGAMMA.call((a,))).exp()
 }
 
 const INCOMPLETE: Op = Op {
@@ -101,7 +101,7 @@ pub static IGAMMAC: Op = Op {
     ..INCOMPLETE
 };
 
-fn zeta_slope(c: &Back) -> Term {
+fn zeta_slope(c: &VjpCtx) -> Term {
     -(c.g() * c.arg(0) * ZETA.call((c.arg(0) + 1, c.arg(1))))
 }
 static HURWITZ: Rule = wide2(special::zeta, "zeta_(x, y)");

@@ -24,11 +24,11 @@ impl MapReal<2> for XLog1pY {
 }
 static X_LOG1P_Y: Rule = real2::<XLog1pY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * log1p_(y))");
 /// Zero where the gradient is zero, whatever the logarithm.
-fn slope_x(c: &Back) -> Term {
+fn slope_x(c: &VjpCtx) -> Term {
     let settled = c.arg(0).equals(0).both(c.arg(1).at_most(-1));
     XLOG1PY.call((c.g(), c.arg(1))).zero_where(settled)
 }
-fn slope_y(c: &Back) -> Term {
+fn slope_y(c: &VjpCtx) -> Term {
     c.g() * c.arg(0) / (c.arg(1) + 1)
 }
 pub static XLOG1PY: Op = Op {
@@ -181,7 +181,7 @@ fn halves(x: Term, dim: usize) -> Result<[Term; 2]> {
     Ok([Term::from(&parts[0]), Term::from(&parts[1])])
 }
 
-fn glu_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn glu_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let dim = c.dim(1);
     let [a, b] = halves(c.arg(0), dim)?;
     let (g, s) = (c.g(), b.sigmoid());

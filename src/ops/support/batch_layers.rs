@@ -132,22 +132,22 @@ pub(crate) fn layer_norm_backward(c: &BatchedCall) -> Result<Outputs> {
     let mean = Term::from(c.whole(4)?).reshape(&statistic);
     let rstd = Term::from(c.whole(5)?).reshape(&statistic);
     let weighted = match c.opt_tensor(3) {
-        Some(_) => g.dup() * Term::from(c.aligned(3, rank)?),
-        None => g.dup(),
+        Some(_) => g.clone() * Term::from(c.aligned(3, rank)?),
+        None => g.clone(),
     };
     let args: Args = smallvec![
         weighted.into_arg()?,
-        x.dup().into_arg()?,
+        x.clone().into_arg()?,
         Value::Ints(c.ints(2)?.iter().copied().collect()),
         Value::None,
-        mean.dup().into_arg()?,
-        rstd.dup().into_arg()?,
+        mean.clone().into_arg()?,
+        rstd.clone().into_arg()?,
     ];
     let dx = c.again(&args)?.swap_remove(0);
     let rows: Ints = (1..=lead as i64).collect();
     let sum = |t: Term| if rows.is_empty() { t } else { SUM_DIM.call((t, rows.clone())) };
     let parameter = |i: usize, t: Term| TO_COPY.call((t, c.results[i].dtype())).ok();
-    Ok(smallvec![dx, parameter(1, sum(g.dup() * ((x - mean) * rstd)))?, parameter(2, sum(g))?])
+    Ok(smallvec![dx, parameter(1, sum(g.clone() * ((x - mean) * rstd)))?, parameter(2, sum(g))?])
 }
 
 /// The tables of the examples one after another: indices move by whole tables.
@@ -155,7 +155,7 @@ pub(crate) fn embedding_backward(c: &BatchedCall) -> Result<Outputs> {
     let (rows, pad) = (c.int(2)?, c.int(3)?);
     let (mut g, at) = (Term::from(c.whole(0)?), Term::from(c.whole(1)?));
     if pad >= 0 {
-        g = g.zero_where(at.dup().equals(pad).unsqueeze(-1));
+        g = g.zero_where(at.clone().equals(pad).unsqueeze(-1));
     }
     let mut first: Ints = smallvec![1; at.sizes().len()];
     first[0] = c.size as i64;

@@ -75,7 +75,7 @@ pub(crate) fn nll_loss(c: &BatchedCall) -> Result<Outputs> {
     let total = sum(weights);
     let loss = match how {
         NONE => Term::from(values),
-        MEAN => sum(values) / total.dup(),
+        MEAN => sum(values) / total.clone(),
         _ => sum(values),
     };
     Ok(smallvec![loss.ok()?, total.ok()?])

@@ -231,7 +231,7 @@ pub(crate) fn take(c: &BatchedCall) -> Result<Outputs> {
     let count = c.example.tensor(0)?.numel() as i64;
     let rows = RESHAPE.call((c.tensor(0)?, [c.size as i64, count]));
     let index = RESHAPE.call((c.whole(1)?, [c.size as i64, c.example.tensor(1)?.numel() as i64]));
-    let from_end = LT.call((index.dup(), 0)).to_dtype(DType::I64) * count;
+    let from_end = LT.call((index.clone(), 0)).to_dtype(DType::I64) * count;
     let taken = GATHER.call((rows, 1, index + from_end)).ok()?;
     Ok(smallvec![c.shaped(0, taken)?])
 }

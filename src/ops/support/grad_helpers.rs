@@ -35,10 +35,10 @@ pub(crate) fn full_like(like: &Tensor, dtype: DType, value: f64) -> Result<Tenso
     crate::ops::create::full::FULL.call((like.shape(), value, dtype, like.device())).ok()
 }
 
-impl Back<'_> {
+impl VjpCtx<'_> {
     /// Number of elements per result.
     pub(crate) fn folded(&self) -> f64 {
         let n = |shape: &[usize]| shape.iter().product::<usize>();
-        n(&self.shape(0)) as f64 / n(&self.output_facts[0].shape).max(1) as f64
+        n(&self.shape(0)) as f64 / n(&self.output_metas[0].shape).max(1) as f64
     }
 }

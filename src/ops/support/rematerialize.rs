@@ -27,10 +27,10 @@ fn copied(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].copy_raw(c.tensor(0)?)
 }
 
-impl Back<'_> {
+impl VjpCtx<'_> {
     /// Under `create_graph`, makes the result require grad if any of `args` does, even if the formula does not read it
     /// (as with PyTorch's single backward op).
-    pub(crate) fn tied(&self, gradient: Term, args: &[usize]) -> Term {
+    pub(crate) fn tie_requires_grad(&self, gradient: Term, args: &[usize]) -> Term {
         if !grad_enabled() || gradient.get().is_some_and(|g| g.requires_grad()) {
             return gradient;
         }
@@ -63,7 +63,7 @@ impl Back<'_> {
                 return Ok(None);
             }
             let g = found.next().flatten().map_or_else(|| nothing(i), Ok)?;
-            if recorded { self.tied(Term::from(&g), joint.args).ok().map(Some) } else { Ok(Some(g)) }
+            if recorded { self.tie_requires_grad(Term::from(&g), joint.args).ok().map(Some) } else { Ok(Some(g)) }
         };
         joint.args.iter().map(gradient).collect()
     }

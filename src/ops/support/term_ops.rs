@@ -1,14 +1,14 @@
 //! Operators on terms, shared helpers of formulas, and the ops that the engine needs.
 
 use super::host_read::item;
-use crate::autograd::Kit;
+use crate::autograd::EngineOps;
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
-use crate::op::gradient::Facts;
+use crate::op::gradient::TensorMeta;
 use crate::op::number::{self, Number, Question};
 use crate::op::tracer;
-use crate::op::{Back, IntoArg, Ints, Term, Value};
+use crate::op::{IntoArg, Ints, Term, Value, VjpCtx};
 use crate::ops::elementwise::{arith, compare};
 use crate::ops::movement::copy;
 use crate::ops::reduce::sum_prod;
@@ -65,7 +65,7 @@ impl Add<Term> for f64 {
     }
 }
 
-impl Back<'_> {
+impl VjpCtx<'_> {
     /// The gradient times the conjugate of the number in argument `i`; the gradient itself if the number is one.
     pub fn g_times(&self, i: usize) -> Term {
         let number = if tracer::enabled() { number::of_formula(i) } else { None };
@@ -95,11 +95,11 @@ impl Back<'_> {
     }
     /// Zeros in the shape of argument `i`.
     pub fn zeros(&self, i: usize) -> Term {
-        zeros(&self.facts(i))
+        zeros(&self.meta_of(i))
     }
     /// VJP of any view: writes the gradient into zeros of the input's shape through the same view.
     pub fn unview(&self) -> Term {
-        let f = self.facts(0);
+        let f = self.meta_of(0);
         let whole = match crate::ops::create::full::ZEROS.call((f.shape.as_slice(), f.dtype, f.device)).ok() {
             Ok(t) => t,
             Err(e) => return Term(Err(e)),
@@ -149,11 +149,11 @@ fn has_nan(t: &Tensor) -> Result<bool> {
     Ok(item(&crate::ops::reduce::any_all::ANY.call((compare::ISNAN.call((t,)),)).ok()?)?.to_bool())
 }
 
-fn zeros(like: &Facts) -> Term {
+fn zeros(like: &TensorMeta) -> Term {
     crate::ops::create::full::ZEROS.call((like.shape.as_slice(), like.dtype, like.device))
 }
 
-static KIT: Kit = Kit {
+static ENGINE_OPS: EngineOps = EngineOps {
     add: |a, b| arith::ADD.call((a, b)).ok(),
     add_: |a, b| arith::ADD.call_inplace((a, b)).map(drop),
     sum_to,
@@ -176,6 +176,6 @@ static KIT: Kit = Kit {
 
 // The definition of the function declared in `autograd`.
 #[unsafe(no_mangle)]
-fn rustgrad_engine_kit() -> &'static Kit {
-    &KIT
+fn rustgrad_engine_ops() -> &'static EngineOps {
+    &ENGINE_OPS
 }

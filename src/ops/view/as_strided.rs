@@ -87,7 +87,7 @@ pub static AS_STRIDED_: Op = Op {
 };
 
 /// The layouts of the input and the output of a recorded `_as_strided`.
-fn strided_pair(c: &Back) -> Result<(Layout, Layout)> {
+fn strided_pair(c: &VjpCtx) -> Result<(Layout, Layout)> {
     let shape = c.shape(0);
     let whole = match c.call.args.get(4).and_then(known_geometry) {
         Some(g) => {

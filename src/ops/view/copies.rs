@@ -71,7 +71,7 @@ fn copied(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 /// The gradient of the view.
-fn of_view(c: &Back) -> Term {
+fn of_view(c: &VjpCtx) -> Term {
     match view_op(&c.call).map(|op| &op.vjp) {
         Ok(Vjp::Each([grad])) => (grad.formula)(c),
         Ok(_) => Error::internal("a view has one gradient").into(),

@@ -58,7 +58,7 @@ fn diagonal(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
 }
 
 /// The view of the gradient that belongs to `src`.
-fn of_src(c: &Back, view: &'static Op) -> Term {
+fn of_src(c: &VjpCtx, view: &'static Op) -> Term {
     let of_view = c.arguments().iter().enumerate().filter(|(i, _)| *i != 1);
     let mut args: Args = of_view.map(|(_, v)| v.reborrow().into_owned()).collect();
     match c.g().ok() {
@@ -69,9 +69,9 @@ fn of_src(c: &Back, view: &'static Op) -> Term {
 }
 
 /// The gradient of self: zero where `src` was written.
-fn of_self(c: &Back) -> Term {
+fn of_self(c: &VjpCtx) -> Term {
     let mut args: Args = c.call.args.iter().map(|v| v.reborrow().into_owned()).collect();
-    let f = c.facts(1);
+    let f = c.meta_of(1);
     match (c.g().ok(), Tensor::zeros(&f.shape, f.dtype, f.device)) {
         (Ok(g), Ok(zeros)) => {
             args[0] = Value::Owned(g);

@@ -85,7 +85,7 @@ fn place(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].with_layout(layout).copy_raw(g)
 }
 
-impl Back<'_> {
+impl VjpCtx<'_> {
     /// The gradient of the view that `f` makes of a layout, without repeated elements; `op` is `PLACE` under its name.
     pub fn unwindow(&self, op: &'static Op, f: impl FnOnce(&Layout) -> Result<Layout>) -> Term {
         match f(&Layout::contiguous(&self.shape(0))) {

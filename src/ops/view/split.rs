@@ -76,7 +76,7 @@ pub static SPLIT_WITH_SIZES: Op = Op {
 };
 
 /// Parts that are not views: they share memory, but each has its own version counter.
-fn apart(c: &Call, layouts: Vec<Layout>) -> Result<Outputs> {
+fn split_views(c: &Call, layouts: Vec<Layout>) -> Result<Outputs> {
     let t = c.tensor(0)?;
     let part = |layout| Tensor::from_meta(Meta { storage: t.storage().unversioned(), layout, dtype: t.dtype() });
     Ok(layouts.into_iter().map(part).collect())
@@ -90,7 +90,7 @@ fn specs(c: &Call, layouts: Vec<Layout>) -> Result<Specs> {
 pub static UNSAFE_SPLIT: Op = Op {
     sig: sig("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]"),
     doc: "`split` into parts that autograd does not take for views: in place they change without its notice.",
-    body: opaque(|c| specs(c, equal_parts(c)?), |c| apart(c, equal_parts(c)?)),
+    body: opaque(|c| specs(c, equal_parts(c)?), |c| split_views(c, equal_parts(c)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "i64[3], 5"],
     errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[], 2", "RuntimeError", "at least a 1-dimensional")],
@@ -102,7 +102,7 @@ pub static UNSAFE_SPLIT: Op = Op {
 pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
     sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into parts that autograd does not take for views.",
-    body: opaque(|c| specs(c, split_layouts(c, 2, c.ints(1)?)?), |c| apart(c, split_layouts(c, 2, c.ints(1)?)?)),
+    body: opaque(|c| specs(c, split_layouts(c, 2, c.ints(1)?)?), |c| split_views(c, split_layouts(c, 2, c.ints(1)?)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
     errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
@@ -151,7 +151,7 @@ pub static UNSAFE_CHUNK: Op = Op {
 };
 
 /// The gradients of the parts of a split, concatenated; zeros for undefined ones.
-fn joined(c: &Back) -> Term {
+fn joined(c: &VjpCtx) -> Term {
     crate::ops::movement::cat::joined((0..c.grads.len()).map(|i| c.gi(i)), c.int(2))
 }
 

@@ -107,9 +107,9 @@ fn put(out: &View, plan: &Plan, values: &View) -> Result<()> {
 fn add(out: &View, plan: &Plan, values: &View) -> Result<()> {
     let positions: usize = plan.shape.iter().product();
     let parallel = positions > IN_ORDER && out.dtype.size() <= 4;
-    let turns = if parallel { positions } else { TURNS };
-    (0..positions).step_by(turns).try_for_each(|first| {
-        let last = (first + turns).min(positions);
+    let iterations = if parallel { positions } else { TURNS };
+    (0..positions).step_by(iterations).try_for_each(|first| {
+        let last = (first + iterations).min(positions);
         add_some(out, plan, values, parallel, first, last)
     })
 }

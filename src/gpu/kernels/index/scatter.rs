@@ -133,8 +133,10 @@ impl Writes<'_> {
         let columns = self.index.numel() / length;
         let narrow = self.raw || self.out.dtype.size() <= 4;
         let parallel = columns < COLUMNS && length > IN_ORDER && narrow;
-        let turns = if parallel { length } else { TURNS };
-        (0..length).step_by(turns).try_for_each(|first| self.dispatch(parallel, first, (first + turns).min(length)))
+        let iterations = if parallel { length } else { TURNS };
+        (0..length)
+            .step_by(iterations)
+            .try_for_each(|first| self.dispatch(parallel, first, (first + iterations).min(length)))
     }
 
     /// Writes every element at once, or those of each column from `first` to `last` in order.

@@ -1,7 +1,7 @@
 //! Elements that are only moved travel as words, so that every dtype can be indexed.
 
 use crate::dtype::DType;
-use crate::gpu::kernels::map::as_words;
+use crate::gpu::kernels::map::as_u32_elements;
 use crate::gpu::kernels::view::View;
 use crate::layout::Dims;
 
@@ -19,7 +19,7 @@ pub(in crate::gpu::kernels) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub fn new(view: &View<'a>) -> Words<'a> {
-        let (shape, strides, dtype, scale) = as_words(view);
+        let (shape, strides, dtype, scale) = as_u32_elements(view);
         Words { view: *view, shape, strides, scale, dtype }
     }
     pub fn view(&self) -> View<'_> {

@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::op::*;
-use crate::ops::indexing::mask::stretched as broadcast_to;
+use crate::ops::indexing::mask::broadcast_view as broadcast_to;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -224,7 +224,7 @@ pub static FLASH: Op = Op {
 };
 
 /// One kernel; if the gradient is recorded, through the composition.
-fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     if crate::autograd::forward::differentiating() {
         return c.through(|call| {
             let options = Options {

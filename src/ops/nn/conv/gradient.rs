@@ -27,7 +27,7 @@ fn convolved(x: &Tensor, w: Term, steps: &Steps) -> Result<Term> {
 }
 
 /// The gradient of the input: the transpose for a convolution, a convolution for the transpose.
-fn of_input(c: &Back, steps: &Steps) -> Result<Term> {
+fn of_input(c: &VjpCtx, steps: &Steps) -> Result<Term> {
     let (g, from, weight) = (c.g().ok()?, c.sizes(0), c.sizes(1));
     let mut back = Steps { transposed: !steps.transposed, ..steps.clone() };
     for (i, rest) in back.output_padding.iter_mut().enumerate() {
@@ -48,7 +48,7 @@ fn of_input(c: &Back, steps: &Steps) -> Result<Term> {
 }
 
 /// The gradient of the weight: for each group the elements of the smaller side times the windows of the larger one.
-fn of_weight(c: &Back, steps: &Steps) -> Result<Term> {
+fn of_weight(c: &VjpCtx, steps: &Steps) -> Result<Term> {
     let shape = c.sizes(1);
     let x = c.arg(0).ok()?;
     if weights_fit(&x) {
@@ -75,9 +75,9 @@ fn of_weight(c: &Back, steps: &Steps) -> Result<Term> {
     Ok(BMM.call((rows, cols.mt())).reshape(&shape))
 }
 
-pub(crate) fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
+pub(crate) fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let steps = Steps::of(c, c.ndim(1) - 2)?;
-    let tied = |g: Term| c.tied(g, &[0, 1]).ok().map(Some);
+    let tied = |g: Term| c.tie_requires_grad(g, &[0, 1]).ok().map(Some);
     let rest: Ints = (0..c.ndim(1) as i64).filter(|&d| d != 1).collect();
     Ok(vec![
         if c.wants(0) { tied(of_input(c, &steps)?)? } else { None },

@@ -220,7 +220,7 @@ pub static UNFOLD: Op = Op {
 };
 
 /// The arguments of the adjoint: the gradient, the size of the image where the op takes it, and the four steps.
-fn steps(c: &Back, g: Term, image: Option<Ints>, first: usize) -> Args<'static> {
+fn steps(c: &VjpCtx, g: Term, image: Option<Ints>, first: usize) -> Args<'static> {
     let value = |t: Term| t.into_arg().unwrap_or_default();
     let mut args: Args = smallvec![value(g)];
     args.extend(image.map(Value::Ints));

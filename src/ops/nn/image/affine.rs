@@ -86,7 +86,7 @@ pub static AFFINE_GRID_GENERATOR: Op = Op {
         BMM.call((base, Term::from(theta).transpose(1, 2))).reshape(&shape).outputs()
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let f = c.facts(0);
+        let f = c.meta_of(0);
         let base = match bases(c.ints(1), c.flag(2), (f.dtype, f.device)) {
             Ok(base) => base,
             Err(e) => return e.into(),

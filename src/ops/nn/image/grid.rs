@@ -210,7 +210,7 @@ fn described<'a>(x: &'a Tensor, grid: &'a Tensor, s: Settings) -> Result<Sampled
 }
 
 /// One kernel a gradient; if the gradient is recorded, the steps of the composition.
-fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     if crate::autograd::forward::differentiating() {
         return c.through(|c| super::grid_steps::sampled(c.tensor(0)?, c.tensor(1)?, settings(c, 2)?));
     }

@@ -31,7 +31,7 @@ pub fn resample(x: &Tensor, axes: &[Axis], method: Method, back: bool, out: &Ten
         Format::Contiguous => x.contiguous().ok()?,
         _ => CONTIGUOUS.call((x, Value::Format(format))).ok()?,
     };
-    let (x, out) = (seen(&x, format), seen(out, format));
+    let (x, out) = (in_format(&x, format), in_format(out, format));
     if !x.device().is_gpu() {
         return cpu::resample(x.cpu_view()?, &tables, out.cpu_view()?);
     }
@@ -42,7 +42,7 @@ pub fn resample(x: &Tensor, axes: &[Axis], method: Method, back: bool, out: &Ten
 }
 
 /// A tensor that is dense in a format as `[outer, dimensions.., inner]`.
-fn seen(t: &Tensor, format: Format) -> Tensor {
+fn in_format(t: &Tensor, format: Format) -> Tensor {
     let shape = t.shape();
     let (outer, inner) = match format {
         Format::Contiguous => (shape[0] * shape[1], 1),

@@ -150,7 +150,7 @@ fn restore<M: Upsample>(c: &Call, out: &[Tensor]) -> Result<()> {
     resample(g, &axes::<M>(c, &out[0].shape()[2..], &g.shape()[2..], 3), M::METHOD, true, &out[0])
 }
 
-fn gradient<M: Upsample + ?Sized>(c: &Back) -> Term {
+fn gradient<M: Upsample + ?Sized>(c: &VjpCtx) -> Term {
     let g = match c.g().into_arg() {
         Ok(g) => g,
         Err(e) => return e.into(),
@@ -160,7 +160,7 @@ fn gradient<M: Upsample + ?Sized>(c: &Back) -> Term {
     M::backward().call(args)
 }
 
-fn second<M: Upsample + ?Sized>(c: &Back) -> Term {
+fn second<M: Upsample + ?Sized>(c: &VjpCtx) -> Term {
     let g = match c.g().into_arg() {
         Ok(g) => g,
         Err(e) => return e.into(),

@@ -41,7 +41,7 @@ pub static BCE_VALUES: Op = Op {
 };
 
 /// The gradient of each element: the reduction undone, the weight applied.
-fn weighted(c: &Back, weight: usize) -> Term {
+fn weighted(c: &VjpCtx, weight: usize) -> Term {
     let n: usize = c.shape(0).iter().product();
     let g = match reduction(&c.call) {
         Reduction::Mean => c.g() / n as f64,
@@ -125,7 +125,7 @@ fn check_probabilities(x: &Tensor) -> Result<()> {
     }
     if x.device().is_gpu() {
         // Rejects NaN too.
-        let inside = |t: Term| t.dup().at_least(0.0).both(t.at_most(1.0)).not().ok();
+        let inside = |t: Term| t.clone().at_least(0.0).both(t.at_most(1.0)).not().ok();
         return gpu::refuse_where(&inside(Term::from(x))?.gpu_view()?, gpu::Refusal::NoProbability);
     }
     let number = |op: &'static Op| op.call((x,)).ok().and_then(|t| item(&t));
@@ -229,6 +229,6 @@ pub static BCE_LOGITS: Op = Op {
 const POS: u32 = 1 << 6;
 
 /// `p t + 1 - t`: the weight of the sigmoid.
-fn positive(c: &Back, t: Term) -> Term {
+fn positive(c: &VjpCtx, t: Term) -> Term {
     1.0 + (c.arg(6) - 1.0) * t
 }

@@ -3,7 +3,7 @@
 use super::{Reduction, reduction};
 use crate::cpu::ctc::Sequence;
 use crate::cpu::parallel::try_par_for;
-use crate::cpu::view::{Ptr, ensure};
+use crate::cpu::view::{SendPtr, ensure};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -118,9 +118,9 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let size = b.steps * b.width;
     let alpha = out[1].cpu_view()?;
     ensure(alpha.is_contiguous() && alpha.numel() == b.samples * size && alpha.dtype == DType::F64, "ctc")?;
-    let alpha = Ptr(alpha.ptr.cast::<f64>());
+    let alpha = SendPtr(alpha.ptr.cast::<f64>());
     let mut losses = filled(0.0, b.samples)?;
-    let results = Ptr(losses.as_mut_ptr());
+    let results = SendPtr(losses.as_mut_ptr());
     try_par_for(b.samples, 1, |range| {
         range.into_iter().try_for_each(|i| {
             // SAFETY: a new tensor of one block of `size` per sample; each is written by one task.
@@ -146,7 +146,7 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     ensure([g.len(), losses.len()] == [b.samples; 2] && alpha.len() == b.samples * states, "ctc")?;
     // By sample: [samples, steps, classes].
     let mut grads = filled(0.0, b.samples * size)?;
-    let start = Ptr(grads.as_mut_ptr());
+    let start = SendPtr(grads.as_mut_ptr());
     try_par_for(b.samples, 1, |range| {
         let mut beta = filled(0.0, 2 * b.width)?;
         range.into_iter().try_for_each(|i| {
@@ -221,7 +221,7 @@ pub static CTC: Op = Op {
             alpha.into(),
             c.flag(5).into()
         ];
-        c.tied(CTC_BACKWARD.call(args), &[0])
+        c.tie_requires_grad(CTC_BACKWARD.call(args), &[0])
     })]),
     node: "CtcLossBackward0",
     constant: &[1],
@@ -290,7 +290,7 @@ fn ctc_loss(c: &Call, how: Reduction) -> Result<Outputs> {
     ];
     let mut losses = Term::from(CTC.calls(args)?.swap_remove(0));
     if zero_infinity {
-        let infinite = losses.dup().equals(f64::INFINITY);
+        let infinite = losses.clone().equals(f64::INFINITY);
         losses = losses.zero_where(infinite);
     }
     let losses = match how {

@@ -19,9 +19,10 @@ pub static POISSON_NLL_LOSS: Op = Op {
     body: decompose(|c| {
         let [x, t] = [Term::from(c.tensor(0)?), Term::from(c.tensor(1)?)];
         let mut loss =
-            if c.flag(2) { x.dup().exp() - t.dup() * x } else { x.dup() - t.dup() * (x + c.float(5)?).log() };
+            if c.flag(2) { x.clone().exp() - t.clone() * x } else { x.clone() - t.clone() * (x + c.float(5)?).log() };
         if c.flag(3) {
-            let stirling = t.dup() * t.dup().log() - t.dup() + 0.5 * (2.0 * std::f64::consts::PI * t.dup()).log();
+            let stirling =
+                t.clone() * t.clone().log() - t.clone() + 0.5 * (2.0 * std::f64::consts::PI * t.clone()).log();
             loss = loss + stirling.masked_fill(t.at_most(1.0));
         }
         reduced(c, loss)
@@ -42,14 +43,14 @@ pub static POISSON_NLL_LOSS: Op = Op {
 fn soft_margin(c: &Call) -> Result<Outputs> {
     // In place, so that the target broadcasts to the input and the values keep the input's strides.
     let margin = Term::from(MUL.call_inplace((-Term::from(c.tensor(0)?), c.tensor(1)?))?);
-    let like = margin.dup().ok()?;
+    let like = margin.clone().ok()?;
     let zero = SCALAR_TENSOR.call((0.0, like.dtype(), like.device()));
     let values = if margin.is_complex() { (1.0 + margin.exp()).log() } else { LOGADDEXP.call((margin, zero)) };
     reduced(c, values)
 }
 
 /// The gradient of `log(1 + exp(-t x))` with respect to one of its arguments, `other` being the other one.
-fn soft_margin_slope(c: &Back, other: usize) -> Term {
+fn soft_margin_slope(c: &VjpCtx, other: usize) -> Term {
     let share = (-(c.arg(0) * c.arg(1))).sigmoid_();
     -(unreduced(c) * c.arg(other).conj()) * share.conj()
 }
@@ -87,7 +88,7 @@ pub static HINGE_EMBEDDING_LOSS: Op = Op {
     body: decompose(|c| {
         let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
         let below = (c.float(2)? - Term::from(x)).clamp_min_(0.0);
-        let values = below.zero_where(t.dup().equals(1.0)) + Term::from(x).zero_where(t.equals(-1.0));
+        let values = below.zero_where(t.clone().equals(1.0)) + Term::from(x).zero_where(t.equals(-1.0));
         reduced(c, values)
     }),
     vjp: Vjp::Composite,

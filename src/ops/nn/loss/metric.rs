@@ -77,7 +77,7 @@ fn cosine_embedding(c: &Call) -> Result<Outputs> {
     let dot = |a: &Tensor, b: &Tensor| (Term::from(a) * b).sum(&[rank as i64], false);
     let lengths = SQRT.call(((dot(a, a) + SHORTEST) * (dot(b, b) + SHORTEST),));
     let cos = dot(a, b) / lengths;
-    let near = 1.0 - cos.dup();
+    let near = 1.0 - cos.clone();
     let far = (cos - c.float(3)?).clamp_min_(0.0);
     let is = |label: f64| Term::from(target).ne_(label);
     reduced(c, near.zero_where(is(1.0)) + far.zero_where(is(-1.0)))

@@ -125,7 +125,7 @@ pub(crate) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
 }
 
 /// The gradient of each element before the reduction: arguments 0 and 1 broadcast against each other.
-pub(crate) fn unreduced(c: &Back) -> Term {
+pub(crate) fn unreduced(c: &VjpCtx) -> Term {
     match reduction(&c.call) {
         Reduction::Mean => {
             let n: usize = crate::layout::broadcast(&c.shape(0), &c.shape(1)).map_or(1, |s| s.iter().product());

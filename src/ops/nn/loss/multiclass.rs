@@ -118,12 +118,12 @@ fn multi_margin(c: &Call) -> Result<Outputs> {
     let own = Term::from(target).reshape(&[n as i64, 1]);
     let excess = c.float(3)? - GATHER.call((&x, 1, &own)) + x;
     // Selected, not limited: at a margin of exactly zero there is no gradient, and of NaN no loss.
-    let mut excess = excess.dup().greater(0).choose(excess, 0);
+    let mut excess = excess.clone().greater(0).choose(excess, 0);
     if p == 2 {
         excess = excess.square();
     }
     if let Some(w) = weight {
-        excess = excess * INDEX_SELECT.call((w, 0, own.dup().reshape(&[-1]))).unsqueeze(1);
+        excess = excess * INDEX_SELECT.call((w, 0, own.clone().reshape(&[-1]))).unsqueeze(1);
     }
     let sums = SCATTER_VALUE.call((excess, 1, own, 0)).sum(&[1], false) / classes as f64;
     reduced(c, if target.ndim() == 0 { sums.reshape(&[]) } else { sums })

@@ -81,7 +81,7 @@ pub static MULTILABEL_MARGIN: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, A0 | A1 | OUT1, |c| {
         let (g, x, target, marks) = (c.g(), c.arg(0), c.arg(1), c.out(1));
-        c.tied(MULTILABEL_MARGIN_BACKWARD.call((g, x, target, c.int(2), marks)), &[0])
+        c.tie_requires_grad(MULTILABEL_MARGIN_BACKWARD.call((g, x, target, c.int(2), marks)), &[0])
     })]),
     node: "MultilabelMarginLossBackward0",
     constant: &[1],
@@ -190,20 +190,20 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
 fn labelled(target: &Tensor, [n, classes]: [usize; 2]) -> Result<[Term; 3]> {
     let rows = [n as i64, classes as i64];
     let labels = Term::from(target).reshape(&rows);
-    let ended = CUMSUM.call((labels.dup().less(0).to_dtype(DType::I64), 1));
+    let ended = CUMSUM.call((labels.clone().less(0).to_dtype(DType::I64), 1));
     let none = GT.call((ended, 0));
     // What is no label marks a column of its own.
-    let places = none.dup().choose(classes as i64, labels.dup());
+    let places = none.clone().choose(classes as i64, labels.clone());
     let zeros = Tensor::zeros(&[n, classes + 1], DType::F32, target.device())?;
     let marks = NARROW.call((SCATTER_VALUE.call((&zeros, 1, places, 1)), 1, 0, classes));
-    Ok([labels.zero_where(none.dup()), none.equals(false), marks])
+    Ok([labels.zero_where(none.clone()), none.equals(false), marks])
 }
 
 /// The excess of each pair (label, class) of a sample, [n, classes, classes], zero where there is none.
 fn pairs(x: &Term, labels: &Term, own: &Term, marks: &Term) -> Term {
     let of_labels = GATHER.call((x, 1, labels)).unsqueeze(2);
-    let excess = RELU.call((1.0 - of_labels + x.dup().unsqueeze(1),));
-    excess.zero_where(own.dup().equals(false).unsqueeze(2)).zero_where(marks.dup().greater(0).unsqueeze(1))
+    let excess = RELU.call((1.0 - of_labels + x.clone().unsqueeze(1),));
+    excess.zero_where(own.clone().equals(false).unsqueeze(2)).zero_where(marks.clone().greater(0).unsqueeze(1))
 }
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -225,7 +225,7 @@ fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = Term::from(x).reshape(&[n as i64, classes as i64]);
     let short = GT.call((pairs(&x, &labels, &own, &marks), 0)).to_dtype(out[0].dtype());
     let g = Term::from(c.tensor(0)?).reshape(&[-1, 1]) * share(how, n, classes);
-    let up = short.dup().sum(&[1], false);
+    let up = short.clone().sum(&[1], false);
     let slopes = SCATTER_ADD.call((up, 1, labels, -short.sum(&[2], false))) * g;
     out[0].copy_raw(&slopes.reshape(&Term::from(&out[0]).sizes()).ok()?)
 }

@@ -112,7 +112,7 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     }
 }
 
-fn grad_input(c: &Back) -> Term {
+fn grad_input(c: &VjpCtx) -> Term {
     let (how, ignored) = (c.int(3), c.int(4));
     let weight = c.opt_tensor(2).map_or(Value::None, Value::from);
     let (g, total) = match (c.g().ok(), c.out(1).ok()) {
@@ -125,7 +125,7 @@ fn grad_input(c: &Back) -> Term {
     };
     let args: Args =
         smallvec![g.into(), target.into(), weight, how.into(), ignored.into(), total.into(), c.sizes(0).into()];
-    c.tied(NLL_BACKWARD.call(args), &[0])
+    c.tie_requires_grad(NLL_BACKWARD.call(args), &[0])
 }
 
 /// The negative log likelihood with `reduction` 0: none, 1: mean, 2: sum; also the total weight.
@@ -246,7 +246,7 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     gpu::pick_class(&x.gpu_view()?, dim as usize, &at.gpu_view()?, &picked.gpu_view()?)?;
     let picked = Term::from(&picked).squeeze(dim);
     let (values, total) = (-(picked * weight.clone()), weight.sum_all());
-    out[1].copy_raw(&total.dup().ok()?)?;
+    out[1].copy_raw(&total.clone().ok()?)?;
     out[0].copy_raw(&match c.int(3)? {
         NONE => values.ok()?,
         MEAN => (values.sum_all() / total).ok()?,

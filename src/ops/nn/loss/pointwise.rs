@@ -49,7 +49,7 @@ pub static SQUARED_ERROR: Op = Op {
     ..OP
 };
 
-fn difference(c: &Back) -> Term {
+fn difference(c: &VjpCtx) -> Term {
     c.arg(0) - c.arg(1)
 }
 
@@ -172,7 +172,7 @@ fn only_floats(c: &Call, kernel: &str) -> Result<()> {
     if x.is_float() || t.is_float() { Ok(()) } else { Err(no_kernel(kernel, x)) }
 }
 
-fn smooth_slope(c: &Back) -> Term {
+fn smooth_slope(c: &VjpCtx) -> Term {
     DIV.call((difference(c), c.float(5))).clamp_(-1.0, 1.0)
 }
 
@@ -251,9 +251,9 @@ pub static HUBER: Op = Op {
     ..OP
 };
 
-fn huber_slope(c: &Back) -> Term {
+fn huber_slope(c: &VjpCtx) -> Term {
     let delta = c.float(3);
-    let [own, other] = [0, 1].map(|i| c.facts(i).dtype);
+    let [own, other] = [0, 1].map(|i| c.meta_of(i).dtype);
     if own != other {
         let (got, wanted) = (other.scalar_type_name(), own.scalar_type_name());
         return Error::runtime(format!("Found dtype {got} but expected {wanted}")).into();

@@ -56,6 +56,6 @@ pub static NORMALIZE: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[2,3], 1.0, 0", "f32[2,3,4], dim=2"],
     errors: &[("f32[3]", "IndexError", "Dimension out of range")],
-    sharing: Some(Sharing::Exact),
+    alias_policy: Some(AliasPolicy::SameOnly),
     ..OP
 };

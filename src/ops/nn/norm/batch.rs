@@ -1,6 +1,6 @@
 //! Batch normalisation: each channel by its mean and variance over the batch, or by running statistics.
 
-use super::{Saved, check_float, format_of, gradients, opt_flat, result, seen, statistic_dtype};
+use super::{Saved, check_float, format_of, gradients, in_format, opt_flat, result, statistic_dtype};
 use crate::cpu::norm::channels;
 use crate::cpu::norm::channels::{Channels, Running};
 use crate::dtype::{DType, Scalar};
@@ -72,7 +72,7 @@ fn line(t: Option<&Tensor>) -> Result<Option<Tensor>> {
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let format = format_of(c.tensor(0)?, None);
-    let (x, y) = (seen(c.tensor(0)?, format)?, seen(&out[0], format)?);
+    let (x, y) = (in_format(c.tensor(0)?, format)?, in_format(&out[0], format)?);
     let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
     let (mean, var) = (line(c.opt_tensor(3))?, line(c.opt_tensor(4))?);
     let [weight, bias, mean, var] = [&weight, &bias, &mean, &var].map(|t| t.as_ref().map(|t| t.cpu_view()).transpose());
@@ -95,7 +95,7 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         let Some((mean, var)) = running else { return Err(Error::internal("evaluation without running statistics")) };
         return out[0].copy_raw(&by_running(c, mean, var, eps).ok()?);
     }
-    let (x, y) = (seen(x, format)?, seen(&out[0], format)?);
+    let (x, y) = (in_format(x, format)?, in_format(&out[0], format)?);
     let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
     let variance = Tensor::empty(out[1].shape(), DType::F32, x.device())?;
     let of = gpu::Channels {
@@ -129,11 +129,11 @@ fn by_running(c: &Call, mean: &Tensor, var: &Tensor, eps: f64) -> Term {
     c.opt_tensor(2).into_iter().fold(y, |y, b| y + wide(b))
 }
 
-fn saved(c: &Back) -> Saved {
+fn saved(c: &VjpCtx) -> Saved {
     let given = !c.flag(TRAINING);
     let eps = c.float(EPS);
     let (mean, rstd) = if given {
-        let wide = |i: usize| if c.facts(i).dtype == DType::F64 { c.arg(i) } else { c.arg(i).to_dtype(DType::F32) };
+        let wide = |i: usize| if c.meta_of(i).dtype == DType::F64 { c.arg(i) } else { c.arg(i).to_dtype(DType::F32) };
         (c.arg(3), (wide(4) + eps).rsqrt())
     } else {
         (c.out(1), c.out(2))

@@ -1,6 +1,6 @@
 //! Group normalisation: groups of the channels of a sample, each by its mean and variance.
 
-use super::{Saved, check_float, gradients, opt_flat, result, seen, statistic_dtype};
+use super::{Saved, check_float, gradients, in_format, opt_flat, result, statistic_dtype};
 use crate::cpu::norm::channels;
 use crate::cpu::norm::channels::Channels;
 use crate::dtype::DType;
@@ -75,7 +75,7 @@ fn infer(c: &Call) -> Result<Specs> {
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let format = c.tensor(0)?.layout().channels_format();
-    let (x, y) = (seen(c.tensor(0)?, format)?, seen(&out[0], format)?);
+    let (x, y) = (in_format(c.tensor(0)?, format)?, in_format(&out[0], format)?);
     let [weight, bias, mean, rstd] = [c.opt_tensor(1), c.opt_tensor(2), Some(&out[1]), Some(&out[2])].map(opt_flat);
     let (weight, bias, mean, rstd) = (weight?, bias?, mean?, rstd?);
     let groups = Some(c.int(GROUP)? as usize);

@@ -28,7 +28,7 @@ fn sizes(shape: &[usize]) -> [usize; 3] {
 }
 
 /// A tensor, made dense in a memory format, viewed as `[n, c, l]`; a result that lies in the format, over its own memory.
-fn seen(t: &Tensor, format: Format) -> Result<Tensor> {
+fn in_format(t: &Tensor, format: Format) -> Result<Tensor> {
     let [n, c, l] = sizes(t.shape());
     let t = CONTIGUOUS.call((t, Value::Format(format))).ok()?;
     let strides = if format == Format::Contiguous { [c * l, l, 1] } else { [c * l, 1, c] };
@@ -109,13 +109,13 @@ struct Saved {
 
 /// The gradients by input, weight and bias: one kernel, or formulas where the gradient is recorded. `args` are the three
 /// arguments' positions.
-fn gradients(c: &Back, s: Saved, args: [usize; 3]) -> Result<Vec<Option<Tensor>>> {
+fn gradients(c: &VjpCtx, s: Saved, args: [usize; 3]) -> Result<Vec<Option<Tensor>>> {
     // A gradient of the statistics themselves, which group normalisation passes on, is for the formulas too.
     let by_statistics = s.groups.is_some() && (c.has_grad(1) || c.has_grad(2));
     let parts = if crate::autograd::forward::differentiating() || by_statistics {
         let tied = args.into_iter().take(2).collect::<Vec<_>>();
         let [dx, dw, db] = recorded(c, s);
-        [dx.ok()?, dw.ok()?, c.tied(db, &tied).ok()?]
+        [dx.ok()?, dw.ok()?, c.tie_requires_grad(db, &tied).ok()?]
     } else {
         let args: Args = smallvec![
             c.g().into_arg()?,
@@ -133,12 +133,12 @@ fn gradients(c: &Back, s: Saved, args: [usize; 3]) -> Result<Vec<Option<Tensor>>
 }
 
 /// The gradients as formulas of `[n, groups, channels of a group, l]`, in which the statistics depend on the input.
-fn recorded(c: &Back, s: Saved) -> [Term; 3] {
+fn recorded(c: &VjpCtx, s: Saved) -> [Term; 3] {
     let whole = c.sizes(0);
     let [n, channels, l] = sizes(&c.shape(0)).map(|d| d as i64);
     let groups = s.groups.map_or(channels, |g| g as i64);
     let each = channels / groups;
-    let half = matches!(c.facts(0).dtype, DType::F16 | DType::BF16);
+    let half = matches!(c.meta_of(0).dtype, DType::F16 | DType::BF16);
     let wide = |t: Term| if half { t.to_dtype(DType::F32) } else { t };
     let shape = [n, groups, each, l];
     let (x, g) = (wide(s.input.reshape(&shape)), wide(c.g().reshape(&shape)));
@@ -223,7 +223,7 @@ fn groups_of(c: &Call, i: usize) -> Result<Option<usize>> {
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(1)?;
     let format = format_of(x, groups_of(c, 5)?);
-    let (g, x, dx) = (seen(c.tensor(0)?, format)?, seen(x, format)?, seen(&out[0], format)?);
+    let (g, x, dx) = (in_format(c.tensor(0)?, format)?, in_format(x, format)?, in_format(&out[0], format)?);
     let (mean, rstd, weight) = (flat(c.tensor(3)?)?, flat(c.tensor(4)?)?, opt_flat(c.opt_tensor(2))?);
     let weight = weight.as_ref().map(|w| w.cpu_view()).transpose()?;
     let o = Channels { input: x.cpu_view()?, weight, bias: None, groups: groups_of(c, 5)?, eps: 0.0 };
@@ -234,7 +234,7 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(1)?;
     let format = format_of(x, groups_of(c, 5)?);
-    let (g, x, dx) = (seen(c.tensor(0)?, format)?, seen(x, format)?, seen(&out[0], format)?);
+    let (g, x, dx) = (in_format(c.tensor(0)?, format)?, in_format(x, format)?, in_format(&out[0], format)?);
     let (mean, rstd, weight) = (flat(c.tensor(3)?)?, flat(c.tensor(4)?)?, opt_flat(c.opt_tensor(2))?);
     let from = gpu::ChannelGrad {
         grad: g.gpu_view()?,

@@ -78,7 +78,7 @@ fn means<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
     super::mean::run(c.tensor(0)?, D, &axes::<D>(c)?, Divisor::Count, &out[0])
 }
 
-fn gradient<const D: usize>(c: &Back) -> Term {
+fn gradient<const D: usize>(c: &VjpCtx) -> Term {
     let args = || -> Result<Args> {
         let none = || Value::Ints(Ints::new());
         Ok(smallvec![

@@ -1,6 +1,6 @@
 //! Max pooling, with the places of the maxima.
 
-use super::{Steps, check_input, format_of, lifted, pooled_shape, result, seen, with_one};
+use super::{Steps, check_input, format_of, in_format, lifted, pooled_shape, result, with_one};
 use crate::cpu::pooling::max;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -45,8 +45,8 @@ fn infer<const D: usize>(c: &Call) -> Result<Specs> {
 /// The maxima, and their places if there is a result for them.
 pub(crate) fn run(x: &Tensor, dims: usize, axes: &[Axis; 3], out: &[Tensor]) -> Result<()> {
     let format = format_of(x);
-    let (x, y) = (seen(x, dims, format)?, seen(&out[0], dims, format)?);
-    let places = out.get(1).map(|t| seen(t, dims, format)).transpose()?;
+    let (x, y) = (in_format(x, dims, format)?, in_format(&out[0], dims, format)?);
+    let places = out.get(1).map(|t| in_format(t, dims, format)).transpose()?;
     if x.device().is_gpu() {
         let places = places.as_ref().map(|t| t.gpu_view()).transpose()?;
         return gpu::max_pool(&x.gpu_view()?, axes, &y.gpu_view()?, places);
@@ -60,7 +60,7 @@ fn forward<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 /// The gradient of a pooling with places, of which `indices` is the second result.
-pub(crate) fn by_places<const D: usize>(c: &Back) -> Term {
+pub(crate) fn by_places<const D: usize>(c: &VjpCtx) -> Term {
     MAX_POOL_BACKWARD.call((c.g(), c.out(1), c.sizes(0), D))
 }
 
@@ -270,8 +270,11 @@ pub static MAX_POOL_BACKWARD: Op = Op {
             let (g, dims) = (c.tensor(0)?, c.int(3)? as usize);
             let format = format_of(&out[0]);
             let axes = sizes_alone(c.ints(2)?, g.shape(), dims);
-            let (g, places, dx) =
-                (seen(g, dims, format)?, seen(c.tensor(1)?, dims, format)?, seen(&out[0], dims, format)?);
+            let (g, places, dx) = (
+                in_format(g, dims, format)?,
+                in_format(c.tensor(1)?, dims, format)?,
+                in_format(&out[0], dims, format)?,
+            );
             max::max_pool_backward(g.cpu_view()?, places.cpu_view()?, &axes, dx.cpu_view()?)
         },
         Some(|c, out| {

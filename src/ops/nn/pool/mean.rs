@@ -1,7 +1,7 @@
 //! Average pooling.
 
 use super::adaptive::ADAPTIVE;
-use super::{Steps, check_input, format_of, lifted, pooled_shape, result, seen, with_one};
+use super::{Steps, check_input, format_of, in_format, lifted, pooled_shape, result, with_one};
 use crate::cpu::pooling::mean;
 use crate::cpu::pooling::mean::Divisor;
 use crate::dtype::DType;
@@ -44,7 +44,7 @@ fn infer<const D: usize>(c: &Call) -> Result<Specs> {
 
 pub(crate) fn run(x: &Tensor, dims: usize, axes: &[Axis; 3], divisor: Divisor, out: &Tensor) -> Result<()> {
     let format = format_of(x);
-    let (x, y) = (seen(x, dims, format)?, seen(out, dims, format)?);
+    let (x, y) = (in_format(x, dims, format)?, in_format(out, dims, format)?);
     if x.device().is_gpu() {
         return gpu::mean_pool(&x.gpu_view()?, axes, for_gpu(divisor), &y.gpu_view()?);
     }
@@ -64,7 +64,7 @@ fn forward<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
     run(c.tensor(0)?, D, &axes, divisor, &out[0])
 }
 
-fn gradient<const D: usize>(c: &Back) -> Term {
+fn gradient<const D: usize>(c: &VjpCtx) -> Term {
     let Ok((steps, _)) = steps::<D>(c) else { return Error::internal("the call was checked").into() };
     let args = || -> Result<Args> {
         Ok(smallvec![
@@ -196,12 +196,12 @@ pub static MEAN_POOL_BACKWARD: Op = Op {
         },
         |c, out| {
             let ((dims, axes, divisor), format) = (windows(c)?, format_of(&out[0]));
-            let (g, dx) = (seen(c.tensor(0)?, dims, format)?, seen(&out[0], dims, format)?);
+            let (g, dx) = (in_format(c.tensor(0)?, dims, format)?, in_format(&out[0], dims, format)?);
             mean::mean_pool_backward(g.cpu_view()?, &axes, divisor, dx.cpu_view()?)
         },
         Some(|c, out| {
             let ((dims, axes, divisor), format) = (windows(c)?, format_of(&out[0]));
-            let (g, dx) = (seen(c.tensor(0)?, dims, format)?, seen(&out[0], dims, format)?);
+            let (g, dx) = (in_format(c.tensor(0)?, dims, format)?, in_format(&out[0], dims, format)?);
             gpu::mean_pool_backward(&g.gpu_view()?, &axes, for_gpu(divisor), &dx.gpu_view()?)
         }),
     ),
@@ -221,7 +221,7 @@ pub static MEAN_POOL_BACKWARD: Op = Op {
 };
 
 /// The gradient of the gradient: the pooling itself.
-fn again(c: &Back) -> Term {
+fn again(c: &VjpCtx) -> Term {
     let dims = c.ints(3).len();
     if c.ints(1).is_empty() {
         let sizes = c.sizes(0);

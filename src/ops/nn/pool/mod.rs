@@ -173,7 +173,7 @@ fn result(x: &Tensor, shape: &[usize], dtype: crate::dtype::DType) -> Result<Spe
 }
 
 /// A tensor, made dense in a format, viewed as `[n, c, d, h, w]`; a result that lies in it, over its own memory.
-fn seen(t: &Tensor, dims: usize, format: Format) -> Result<Tensor> {
+fn in_format(t: &Tensor, dims: usize, format: Format) -> Result<Tensor> {
     let t = CONTIGUOUS.call((t, Value::Format(format))).ok()?;
     let (shape, strides) = (t.shape(), t.strides());
     let lead = shape.len() - dims;

@@ -133,7 +133,7 @@ pub static FUSED_RECURRENT_LAYER: Op = Op {
 };
 
 /// One kernel; if the gradient is recorded, through the steps.
-fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     if crate::autograd::forward::differentiating() {
         return c.through(steps);
     }

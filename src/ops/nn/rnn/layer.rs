@@ -109,7 +109,7 @@ pub(crate) fn check(c: &Call) -> Result<()> {
 
 /// Rows `from..to` of a matrix; the matrix itself where those are all.
 fn rows(t: &Term, from: i64, to: i64) -> Term {
-    if from == 0 && t.sizes().first() == Some(&to) { t.dup() } else { SLICE.call((t, 0, from, to)) }
+    if from == 0 && t.sizes().first() == Some(&to) { t.clone() } else { SLICE.call((t, 0, from, to)) }
 }
 
 /// The layer step by step, by other ops.
@@ -136,12 +136,12 @@ pub(crate) fn steps(c: &Call) -> Result<Outputs> {
         } else if alive == 0 {
             state = start.iter().map(|s| rows(s, 0, n)).collect();
         } else if n > alive {
-            state = state.iter().zip(&start).map(|(s, all)| joined([s.dup(), rows(all, alive, n)], 0)).collect();
+            state = state.iter().zip(&start).map(|(s, all)| joined([s.clone(), rows(all, alive, n)], 0)).collect();
         }
         alive = n;
         let from = if c.flag(REVERSE) { at - n } else { at };
         state = cell.step(rows(&gates, from, from + n), state);
-        outputs.push(state[0].dup());
+        outputs.push(state[0].clone());
         at = if c.flag(REVERSE) { from } else { from + n };
     }
     ended.push(state);
@@ -152,8 +152,8 @@ pub(crate) fn steps(c: &Call) -> Result<Outputs> {
     let none = || cell.step(rows(&gates, 0, 0), start.iter().map(|s| rows(s, 0, 0)).collect()).swap_remove(0);
     let output = if outputs.is_empty() { none() } else { joined(outputs, 0) };
     let last = (0..start.len()).map(|i| match ended.as_slice() {
-        [all] => all[i].dup(),
-        parts => joined(parts.iter().rev().map(|p| p[i].dup()), 0),
+        [all] => all[i].clone(),
+        parts => joined(parts.iter().rev().map(|p| p[i].clone()), 0),
     });
     std::iter::once(output).chain(last).map(Term::ok).collect()
 }
@@ -169,25 +169,25 @@ struct Cell {
 impl Cell {
     /// The next state from the input's gates and this state.
     fn step(&self, gates: Term, state: Vec<Term>) -> Vec<Term> {
-        let mut own = state[0].dup().mm(self.weight.dup());
+        let mut own = state[0].clone().mm(self.weight.clone());
         if let Some(bias) = &self.bias {
-            own = own + bias.dup();
+            own = own + bias.clone();
         }
         match self.mode {
             Recurrence::Tanh => vec![(gates + own).tanh()],
             Recurrence::Relu => vec![RELU.call((gates + own,))],
             Recurrence::Lstm => {
                 let [i, f, g, o] = parts(gates + own);
-                let cell = f.sigmoid() * state[1].dup() + i.sigmoid() * g.tanh();
-                let hidden = o.sigmoid() * cell.dup().tanh();
-                let hidden = self.projection.iter().fold(hidden, |h, p| h.mm(p.dup()));
+                let cell = f.sigmoid() * state[1].clone() + i.sigmoid() * g.tanh();
+                let hidden = o.sigmoid() * cell.clone().tanh();
+                let hidden = self.projection.iter().fold(hidden, |h, p| h.mm(p.clone()));
                 vec![hidden, cell]
             }
             Recurrence::Gru => {
                 let ([r, z, n], [own_r, own_z, own_n]) = (parts(gates), parts(own));
                 let (reset, update) = ((r + own_r).sigmoid(), (z + own_z).sigmoid());
                 let new = (n + reset * own_n).tanh();
-                vec![new.dup() + update * (state[0].dup() - new)]
+                vec![new.clone() + update * (state[0].clone() - new)]
             }
         }
     }

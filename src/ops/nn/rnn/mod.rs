@@ -77,7 +77,7 @@ impl<'a> Network<'a> {
             for direction in 0..self.directions {
                 let i = layer * self.directions + direction;
                 let start: Vec<&Tensor> = starts.iter().map(|s| &s[i]).collect();
-                let mut found = self.direction(x.dup(), sizes, &start, self.weights(i), direction == 1)?.into_iter();
+                let mut found = self.direction(x.clone(), sizes, &start, self.weights(i), direction == 1)?.into_iter();
                 outputs.extend(found.next().map(Term::from));
                 lasts.iter_mut().zip(found).for_each(|(all, t)| all.push(t));
             }
