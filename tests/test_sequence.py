@@ -59,7 +59,7 @@ def attend(torch, q, k, v, mask=None, causal=False):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("sizes", [(1, 1), (63, 65), (64, 64), (130, 200), (200, 70)])
+@pytest.mark.parametrize("sizes", [(1, 1), (63, 65), (64, 64), (130, 200), (200, 70), (20, 300), (300, 513)])
 def test_attention_in_blocks(torch, sizes, causal):
     """Block edges: the fused kernel and the formula agree, gradients included."""
     rows, cols = sizes
@@ -94,6 +94,39 @@ def test_queries_without_keys(torch, device):
     y.sum().backward()
     assert y[:, :, 3].abs().sum() == 0 and q.grad[:, :, 3].abs().sum() == 0
     assert all(t.grad.isfinite().all() for t in (q, k, v)) and y[:, :, 4].abs().sum() > 0
+
+
+@pytest.mark.parametrize("cols", [5, 300])
+def test_attention_of_nan_and_infinity(torch, cols):
+    """A NaN reaches its query's results alone, also where all other keys are masked; so do keys without a mask."""
+    inf, nan = float("inf"), float("nan")
+    q, k, v = (torch.randn(1, 1, n, 4) for n in (6, cols, cols))
+    mask = torch.zeros(6, cols)
+    mask[0, cols - 1] = nan
+    mask[1] = -inf
+    mask[1, cols - 1] = nan
+    mask[2] = -inf
+    mask[2, cols - 1] = 0.0
+    mask[3] = -inf
+    y = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)[0, 0]
+    assert y[:2].isnan().all() and y[2:].isfinite().all()
+    torch.testing.assert_close(y[2], v[0, 0, cols - 1])
+    assert (y[3] == 0).all()
+    torch.testing.assert_close(y[4:], attend(torch, q, k, v)[0, 0, 4:])
+
+
+@pytest.mark.parametrize("least", [-1e9, -1e30, "lowest"])
+def test_attention_of_masks_with_large_finite_numbers(torch, least):
+    """A query whose keys are all masked by one finite number sees them all alike; others see only what is not masked."""
+    least = torch.finfo(torch.float32).min if least == "lowest" else least
+    q, k, v = (torch.randn(1, 1, n, 4) for n in (3, 300, 300))
+    mask = torch.zeros(3, 300)
+    mask[0] = least
+    mask[1, 5:] = least
+    y = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)[0, 0]
+    torch.testing.assert_close(y[0], v[0, 0].mean(0))
+    torch.testing.assert_close(y[1], attend(torch, q[:, :, 1:2], k[:, :, :5], v[:, :, :5])[0, 0, 0])
+    torch.testing.assert_close(y[2], attend(torch, q, k, v)[0, 0, 2])
 
 
 def test_attention_mask_with_a_gradient(torch, device):

@@ -9,8 +9,8 @@ mod backward;
 
 pub use self::backward::backward;
 
-use super::gemm::tiles::Vectors;
-use super::math::{Float, exp_nonpositive};
+use super::gemm::tiles::{Apart, Packed, Vectors, tile_size};
+use super::math::{Float, exp2_weight};
 use super::number_class::{Fp, Fuse, Num, Real};
 use super::panel::{Panels, Part};
 use super::parallel::try_par_for;
@@ -21,8 +21,10 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::rt::reserve::try_list;
 
-/// Queries and keys of a block; a multiple of a panel's columns.
+/// Queries of a task, and in backward keys of a block; a multiple of a panel's columns.
 const BLOCK: usize = 64;
+/// Keys whose scores with a tile of queries are held at a time, in L1; a multiple of a panel's columns and of `LANES`.
+const KEYS: usize = 256;
 /// Scores whose maximum and sum are found together.
 const LANES: usize = 16;
 
@@ -113,16 +115,18 @@ unsafe fn run_forward<T: Float + Vectors>(o: &Heads, s: Sizes, out: View, sums: 
     let (keys, values) = unsafe { (packed::<T>(&o.key, true)?, packed::<T>(&o.value, false)?) };
     let blocks = s.queries.div_ceil(BLOCK);
     let work = BLOCK * s.keys.max(1) * (s.width + s.depth).max(1);
+    let tile = tile_size::<T>();
+    let padded = s.depth.next_multiple_of(tile[1]);
     try_par_for(s.batch * s.heads * blocks, (1 << 16) / work + 1, |range| {
-        // A block of scaled queries, of scores and of results, then maxima and sums.
-        let scratch: Temp<T> = Temp::new(BLOCK * (s.width + BLOCK + s.depth + 2))?;
+        // A block of scaled queries and of results, maxima and sums, and the scores of a tile.
+        let scratch: Temp<T> = Temp::new(BLOCK * (s.width + padded + 2) + tile[0] * KEYS)?;
         for task in range {
             let (b, h, first) = (task / blocks / s.heads, task / blocks % s.heads, task % blocks * BLOCK);
             let group = b * s.groups + h / (s.heads / s.groups);
             let count = BLOCK.min(s.queries - first);
             let at = Place { batch: b, head: h, first, count };
             let panels = [&keys[group], &values[group]];
-            simd::run_wide(Forward { o, s, at, panels, scratch: scratch.ptr(), out, sums });
+            simd::run_wide(Forward { o, s, at, tile, panels, scratch: scratch.ptr(), out, sums });
         }
         Ok(())
     })
@@ -142,6 +146,8 @@ struct Forward<'a, T> {
     o: &'a Heads<'a>,
     s: Sizes,
     at: Place,
+    /// Rows and columns of a tile.
+    tile: [usize; 2],
     /// Keys by columns, values by rows.
     panels: [&'a Panels<T>; 2],
     scratch: *mut T,
@@ -149,86 +155,141 @@ struct Forward<'a, T> {
     sums: View<'a>,
 }
 
+/// What is held for each query of a tile: the scaled query, the weighted sum of values, the maximum and the sum of the
+/// weights.
+struct State<T> {
+    query: *mut T,
+    result: *mut T,
+    most: *mut T,
+    total: *mut T,
+}
+
 impl<T: Float + Vectors> Kernel for Forward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
         let (s, at) = (self.s, self.at);
+        let padded = s.depth.next_multiple_of(self.tile[1]);
         let query = self.scratch;
-        let scores = query.wrapping_add(BLOCK * s.width);
-        let result = scores.wrapping_add(BLOCK * BLOCK);
-        let most = result.wrapping_add(BLOCK * s.depth);
+        let result = query.wrapping_add(BLOCK * s.width);
+        let most = result.wrapping_add(BLOCK * padded);
         let total = most.wrapping_add(BLOCK);
         let lowest = -T::INFINITY;
         // SAFETY: the scratch holds these blocks, rows lie inside the operands, and no other task writes these results.
         unsafe {
-            scaled(&self.o.query, at, T::of(self.o.scale), query, s.width);
-            (0..at.count * s.depth).for_each(|i| *result.add(i) = <T as Float>::ZERO);
             (0..at.count).for_each(|i| (*most.add(i), *total.add(i)) = (lowest, <T as Float>::ZERO));
-            for key in (0..s.keys).step_by(BLOCK) {
-                if self.o.causal && key >= at.first + at.count {
-                    break;
-                }
-                let n = BLOCK.min(s.keys - key);
-                let part = Part { terms: [0, s.width], cols: [key, key + n] };
-                self.panels[0].multiply(part, query, scores, [s.width, 1, BLOCK], at.count, false);
-                masked(self.o, at, key, n, scores);
-                for i in 0..at.count {
-                    let line = scores.add(i * BLOCK);
-                    let old = *most.add(i);
-                    let new = greatest(line, n, old);
-                    *most.add(i) = new;
-                    if new == lowest {
-                        (0..n).for_each(|j| *line.add(j) = <T as Float>::ZERO); // all masked so far
-                        continue;
+            // A block of keys and values stays in L2 while all tiles meet it.
+            for key in (0..s.keys).step_by(KEYS) {
+                for first in (0..at.count).step_by(self.tile[0]) {
+                    let count = self.tile[0].min(at.count - first);
+                    let state = State {
+                        query: query.add(first * s.width),
+                        result: result.add(first * padded),
+                        most: most.add(first),
+                        total: total.add(first),
+                    };
+                    let tile = Place { first: at.first + first, count, ..at };
+                    if key == 0 {
+                        // Packed: those of a term lie side by side.
+                        scaled(&self.o.query, tile, T::of(self.o.scale), state.query, [1, count], s.width);
                     }
-                    let keep = Fp::<T, F>::new(old - new).exp().0;
-                    let sum = exponentials::<T, F>(line, n, new);
-                    *total.add(i) = *total.add(i) * keep + sum;
-                    if keep != <T as Float>::ONE {
-                        (0..s.depth).for_each(|d| *result.add(i * s.depth + d) = *result.add(i * s.depth + d) * keep);
-                    }
+                    self.meet::<F>(tile, key, state);
                 }
-                let part = Part { terms: [key, key + n], cols: [0, s.depth] };
-                self.panels[1].multiply(part, scores, result, [BLOCK, 1, s.depth], at.count, true);
             }
             let sums = (self.sums.ptr as *mut T).add((at.batch * s.heads + at.head) * s.queries + at.first);
             for i in 0..at.count {
-                let (most, total) = (*most.add(i), *total.add(i));
-                let empty = most == lowest;
-                let factor = if empty { <T as Float>::ZERO } else { <T as Float>::ONE / total };
+                let (total, from) = (*total.add(i), result.add(i * padded));
                 let to = row::<T>(&self.out, at.batch, at.head, at.first + i);
-                (0..s.depth).for_each(|d| *to.add(d) = *result.add(i * s.depth + d) * factor);
-                *sums.add(i) = if empty { lowest } else { most + Fp::<T, F>::new(total).ln().0 };
+                if total == <T as Float>::ZERO {
+                    (0..s.depth).for_each(|d| *to.add(d) = <T as Float>::ZERO); // no key, or all are masked
+                    continue;
+                }
+                let factor = <T as Float>::ONE / total;
+                (0..s.depth).for_each(|d| *to.add(d) = *from.add(d) * factor);
+            }
+            for i in 0..at.count {
+                let (most, total) = (*most.add(i), *total.add(i));
+                let log = most + Fp::<T, F>::new(total).ln().0;
+                *sums.add(i) = if total == <T as Float>::ZERO { lowest } else { log };
             }
         }
     }
 }
 
-/// A block of queries times `scale`, row by row.
+impl<T: Float + Vectors> Forward<'_, T> {
+    /// A tile of queries and the keys from `key` on, `KEYS` at most.
+    ///
+    /// # Safety
+    /// The state is that of these queries.
+    #[inline(always)]
+    unsafe fn meet<F: Fuse>(&self, at: Place, key: usize, state: State<T>) {
+        let (s, [tall, wide]) = (self.s, self.tile);
+        let left = if self.o.causal { (at.first + at.count).saturating_sub(key) } else { KEYS };
+        let n = KEYS.min(s.keys - key).min(left);
+        if n == 0 {
+            return;
+        }
+        let (padded, lined) = (s.depth.next_multiple_of(wide), n.next_multiple_of(LANES));
+        let scores = self.scratch.wrapping_add(BLOCK * (s.width + padded + 2));
+        debug_assert!(at.count <= tall);
+        // SAFETY: the caller's promise; the scratch holds the scores of a tile, and panels are whole.
+        unsafe {
+            let part = Part { terms: [0, s.width], cols: [key, key + n.next_multiple_of(wide)] };
+            self.panels[0].multiply_tile(part, Packed(state.query.cast_const()), scores, KEYS, at.count, false);
+            masked(self.o, at, key, n, scores, KEYS);
+            for i in 0..at.count {
+                let line = scores.add(i * KEYS);
+                for j in n..lined {
+                    *line.add(j) = -T::INFINITY;
+                }
+                let old = *state.most.add(i);
+                let new = greatest(line, lined);
+                let new = if new > old { new } else { old };
+                if new == -T::INFINITY {
+                    *state.total.add(i) = *state.total.add(i) + hidden(line, lined);
+                    continue;
+                }
+                let sum = exponentials::<T, F>(line, lined, new);
+                let keep = exp2_weight::<T, F>((old - new) * T::LOG2_E);
+                (*state.most.add(i), *state.total.add(i)) = (new, *state.total.add(i) * keep + sum);
+                if key > 0 && keep != <T as Float>::ONE {
+                    let result = state.result.add(i * padded);
+                    for d in 0..padded {
+                        *result.add(d) = *result.add(d) * keep;
+                    }
+                }
+            }
+            let part = Part { terms: [key, key + n], cols: [0, padded] };
+            let weights = Apart::<T, KEYS>(scores.cast_const());
+            self.panels[1].multiply_tile(part, weights, state.result, padded, at.count, key > 0);
+        }
+    }
+}
+
+/// A block of queries times `scale`; `steps` are the distances of queries and of their elements.
 ///
 /// # Safety
 /// The rows are the operand's; `to` holds them.
 #[inline(always)]
-unsafe fn scaled<T: Float>(query: &View, at: Place, scale: T, to: *mut T, width: usize) {
+unsafe fn scaled<T: Float>(query: &View, at: Place, scale: T, to: *mut T, steps: [usize; 2], width: usize) {
     for i in 0..at.count {
         let from = row::<T>(query, at.batch, at.head, at.first + i);
         // SAFETY: the caller's promise.
-        (0..width).for_each(|e| unsafe { *to.add(i * width + e) = *from.add(e) * scale });
+        (0..width).for_each(|e| unsafe { *to.add(i * steps[0] + e * steps[1]) = *from.add(e) * scale });
     }
 }
 
 /// Adds the mask to a block of scores, and `-inf` to keys that come after their query.
 ///
 /// # Safety
-/// The block holds `BLOCK` scores a query.
+/// The block holds `n` scores for each query, and queries lie `stride` scores apart.
 #[inline(always)]
-unsafe fn masked<T: Float>(o: &Heads, at: Place, key: usize, n: usize, scores: *mut T) {
+unsafe fn masked<T: Float>(o: &Heads, at: Place, key: usize, n: usize, scores: *mut T, stride: usize) {
     if let Some(mask) = &o.mask {
         let step = mask.strides[3];
         for i in 0..at.count {
             let from = row::<T>(mask, at.batch, at.head, at.first + i).wrapping_add(key * step);
-            let line = scores.wrapping_add(i * BLOCK);
+            let line = scores.wrapping_add(i * stride);
             // SAFETY: the caller's promise; the row is the mask's.
             unsafe {
                 if step == 1 {
@@ -243,28 +304,57 @@ unsafe fn masked<T: Float>(o: &Heads, at: Place, key: usize, n: usize, scores: *
         for i in 0..at.count {
             let seen = (at.first + i + 1).saturating_sub(key).min(n);
             // SAFETY: the caller's promise.
-            (seen..n).for_each(|j| unsafe { *scores.add(i * BLOCK + j) = -T::INFINITY });
+            (seen..n).for_each(|j| unsafe { *scores.add(i * stride + j) = -T::INFINITY });
         }
     }
 }
 
-/// The largest of `n` scores and `start`; NaN if one is.
+/// `f` over all lanes, halves first: a chain over sixteen lanes waits longer than a short row takes.
+#[inline(always)]
+fn folded<X: Copy>(mut lanes: [X; LANES], f: impl Fn(X, X) -> X) -> X {
+    let mut half = LANES / 2;
+    // Loops, because `for_each` is not inlined here, and then compiled for the baseline.
+    while half > 0 {
+        for l in 0..half {
+            lanes[l] = f(lanes[l], lanes[l + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// The largest of `n` scores that is not NaN; a NaN shows in the sum of the weights.
+///
+/// # Safety
+/// The line holds `n` scores, a multiple of `LANES`.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // one index for memory and lanes
+unsafe fn greatest<T: Float>(line: *const T, n: usize) -> T {
+    let mut lanes = [-T::INFINITY; LANES];
+    for j in (0..n).step_by(LANES) {
+        for l in 0..LANES {
+            // SAFETY: the caller's promise.
+            let x = unsafe { *line.add(j + l) };
+            lanes[l] = if x > lanes[l] { x } else { lanes[l] };
+        }
+    }
+    folded(lanes, |a, x| if x > a { x } else { a })
+}
+
+/// Replaces `n` scores, none of which is larger than `-inf`, by weights of zero, and sums them: NaN stays.
 ///
 /// # Safety
 /// The line holds `n` scores.
 #[inline(always)]
 #[allow(clippy::eq_op)] // `x != x` is the NaN test
-unsafe fn greatest<T: Float>(line: *const T, n: usize, start: T) -> T {
-    let larger = |a: T, x: T| if x > a || x != x { x } else { a };
-    let mut lanes = [start; LANES];
-    let whole = n / LANES * LANES;
-    for j in (0..whole).step_by(LANES) {
-        // SAFETY: the caller's promise.
-        (0..LANES).for_each(|l| lanes[l] = larger(lanes[l], unsafe { *line.add(j + l) }));
-    }
+unsafe fn hidden<T: Float>(line: *mut T, n: usize) -> T {
+    let zero = <T as Float>::ZERO;
     // SAFETY: the caller's promise.
-    let rest = (whole..n).fold(start, |a, j| larger(a, unsafe { *line.add(j) }));
-    lanes.into_iter().fold(rest, larger)
+    (0..n).fold(zero, |sum, j| unsafe {
+        let x = *line.add(j);
+        *line.add(j) = if x != x { x } else { zero };
+        sum + *line.add(j)
+    })
 }
 
 /// Replaces `n` scores by `exp(score - most)`, and sums them.
@@ -274,7 +364,8 @@ unsafe fn greatest<T: Float>(line: *const T, n: usize, start: T) -> T {
 #[inline(always)]
 unsafe fn exponentials<T: Float, F: Fuse>(line: *mut T, n: usize, most: T) -> T {
     let line = line as *mut Fp<T, F>;
-    let lowered = |x: Fp<T, F>| Fp::new(exp_nonpositive::<T, F>(x.0 - most));
+    // Subtracted before the multiplication, in which scores near the lowest float would overflow.
+    let lowered = |x: Fp<T, F>| Fp::new(exp2_weight::<T, F>((x.0 - most) * T::LOG2_E));
     let mut lanes = [Fp::<T, F>::zero(); LANES];
     let whole = n / LANES * LANES;
     // SAFETY: the caller's promise; `Fp` is the float itself.
@@ -285,7 +376,8 @@ unsafe fn exponentials<T: Float, F: Fuse>(line: *mut T, n: usize, most: T) -> T 
             (0..LANES).for_each(|l| lanes[l] = lanes[l] + values[l]);
             (0..LANES).for_each(|l| *line.add(j + l) = values[l]);
         }
-        let mut sum = lanes.into_iter().fold(Fp::zero(), |a, b| a + b);
+        // Without `black_box` LLVM would merge the loop with the folding, and keep pairs of lanes apart.
+        let mut sum = folded(std::hint::black_box(lanes), |a, b| a + b);
         for j in whole..n {
             *line.add(j) = lowered(*line.add(j));
             sum = sum + *line.add(j);

@@ -17,7 +17,6 @@ impl Float for f32 {
     const LN2: (f32, f32) = (0.6933594, -0.00021219444);
     const HALF_PI: (f32, f32) = (std::f32::consts::FRAC_PI_2, -4.371139e-08);
     const EXP_RANGE: (f32, f32) = (-105.0, 88.8);
-    const SMALLEST: f32 = f32::MIN_POSITIVE;
     const LAST_POWER: f32 = 127.0;
     const BIG: f32 = 9.02;
     const SQUARE_LIMIT: f32 = 1e18;
@@ -77,6 +76,13 @@ impl Float for f32 {
     #[inline(always)]
     fn exp_tail<F: Fuse>(r: Self) -> Self {
         horner::<_, F, _>(r, [0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814471])
+    }
+    #[inline(always)]
+    fn exp2_tail<F: Fuse>(f: Self) -> Self {
+        horner::<_, F, _>(
+            f,
+            [std::f32::consts::LN_2, 0.24022653, 0.055503106, 0.009617693, 0.0013406644, 0.00015594678],
+        )
     }
     #[inline(always)]
     fn ln_tail<F: Fuse>(z: Self) -> Self {

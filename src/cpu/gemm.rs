@@ -1,10 +1,15 @@
 //! Matrix products, batched, over any strides; the only user of the `gemm` crate.
 //!
-//! Floats and complex numbers use the crate, large real ones on AVX2 `blocked.rs`; operands of half types are converted
-//! to f32 as a whole; integers have their own loop. The split over threads is ours.
+//! Floats and complex numbers use the crate, real ones by a transposed matrix `rows.rs` or `dots.rs`, large ones on AVX2
+//! `blocked.rs`; operands of half types are converted to f32 as a whole; integers have their own loop. The split over
+//! threads is ours.
 
 #[cfg(target_arch = "x86_64")]
 mod blocked;
+#[cfg(target_arch = "x86_64")]
+mod dots;
+#[cfg(target_arch = "x86_64")]
+mod rows;
 pub mod tiles;
 
 use super::epilogue::Epilogue;
@@ -122,21 +127,21 @@ type Product<T> = unsafe fn([usize; 3], Matrix<T>, Matrix<T>, Matrix<T>, T, T) -
 
 /// An element type that has a matrix product.
 trait Multiply: Element {
-    /// The function for products of this size `[m, n, k]`, or for panels of them.
-    fn product(size: [usize; 3]) -> Product<Self>;
+    /// The function for products of this size `[m, n, k]`, or for panels of them; `a` and `b` have these strides.
+    fn product(size: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Product<Self>;
 }
 
 /// The types that the `gemm` crate supports.
 trait Blas: Element {
     /// A faster function for products of this size.
-    fn faster(_size: [usize; 3]) -> Option<Product<Self>> {
+    fn faster(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Option<Product<Self>> {
         None
     }
 }
 #[cfg(target_arch = "x86_64")]
-impl<T: blocked::Lanes> Blas for T {
-    fn faster(size: [usize; 3]) -> Option<Product<T>> {
-        blocked::product(size)
+impl<T: blocked::Lanes + tiles::Vectors> Blas for T {
+    fn faster(size: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Option<Product<T>> {
+        rows::product(size, a, b).or_else(|| blocked::product(size))
     }
 }
 #[cfg(not(target_arch = "x86_64"))]
@@ -147,8 +152,8 @@ impl Blas for c64 {}
 impl Blas for c128 {}
 
 impl<T: Blas> Multiply for T {
-    fn product(size: [usize; 3]) -> Product<T> {
-        T::faster(size).unwrap_or(library)
+    fn product(size: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Product<T> {
+        T::faster(size, a, b).unwrap_or(library)
     }
 }
 
@@ -224,27 +229,27 @@ impl Wrap for i64 {
     }
 }
 impl Multiply for u8 {
-    fn product(_size: [usize; 3]) -> Product<u8> {
+    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<u8> {
         integers::<u8, 64>
     }
 }
 impl Multiply for i8 {
-    fn product(_size: [usize; 3]) -> Product<i8> {
+    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<i8> {
         integers::<i8, 64>
     }
 }
 impl Multiply for i16 {
-    fn product(_size: [usize; 3]) -> Product<i16> {
+    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<i16> {
         integers::<i16, 32>
     }
 }
 impl Multiply for i32 {
-    fn product(_size: [usize; 3]) -> Product<i32> {
+    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<i32> {
         integers::<i32, 16>
     }
 }
 impl Multiply for i64 {
-    fn product(_size: [usize; 3]) -> Product<i64> {
+    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<i64> {
         integers::<i64, 8>
     }
 }
@@ -357,7 +362,8 @@ unsafe fn batched<T: Multiply>(
     // The last panel also takes the remainder: it is no smaller than the others.
     let edge = |i: usize| if i == panels { side } else { side / UNIT * i / panels * UNIT };
     let share = (SendPtr(a_matrix.ptr), SendPtr(b_matrix.ptr), SendPtr(out_matrix.ptr));
-    let product = T::product([m, n, k]);
+    let strides = |x: &Matrix<T>| [x.rows, x.cols];
+    let product = T::product([m, n, k], strides(&a_matrix), strides(&b_matrix));
     // Panels of columns are no runs of a row-major result.
     let then = then.filter(|t| t.takes_blocks() && (m >= n || panels == 1));
     try_par_for(batch * panels, (TASK * panels / work.max(1)).max(1), |range| {

@@ -10,7 +10,7 @@ use super::convert::{ConvertFn, converter};
 use super::loops::{BLOCK, LoopFn, Loops};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
-use super::tile::{CHUNK_BYTES, Scratch, Space, Tile, Walk, is_contiguous};
+use super::tile::{Scratch, Space, Tile, Walk, is_contiguous};
 use crate::dtype::{DType, Element, Scalar, c128};
 use crate::with_dtype;
 use smallvec::SmallVec;
@@ -85,6 +85,8 @@ fn is_constant(shape: &[usize], x: &Input) -> bool {
 
 /// Up to this many bytes a repeated constant is stored on the stack.
 const SHORT: usize = 256;
+/// Bytes of a repeated constant otherwise: few, so that constants stay in L1 while the other operands pass through it.
+const REPEATED: usize = 2 << 10;
 #[repr(C, align(64))]
 struct Short([u8; SHORT]);
 
@@ -126,7 +128,7 @@ impl Call<'_> {
         par_for(self.n.div_ceil(BLOCK), self.flat.grain.div_ceil(BLOCK), |r| {
             let r = r.start * BLOCK..(r.end * BLOCK).min(self.n);
             let mut scratch = Scratch::take();
-            let chunk = CHUNK_BYTES / size;
+            let chunk = REPEATED / size;
             let mut part = *base.get();
             // SAFETY: ranges lie within `0..n` and are disjoint; a buffer holds a chunk.
             unsafe {

@@ -38,8 +38,6 @@ pub trait Float:
     const HALF_PI: (Self, Self);
     /// Below the first, exp is zero; at the second, the first power of two that is infinite.
     const EXP_RANGE: (Self, Self);
-    /// The smallest normal number.
-    const SMALLEST: Self;
     /// The exponent of the largest power of two.
     const LAST_POWER: Self;
     /// From here on exp(-2x) does not change 1 + exp(-2x).
@@ -62,6 +60,8 @@ pub trait Float:
     fn reduce<F: Fuse>(self, shift: u32) -> (Self, bool, Self);
     /// (exp r - 1 - r) / r^2 for |r| <= ln 2 / 2.
     fn exp_tail<F: Fuse>(r: Self) -> Self;
+    /// (2^f - 1) / f for |f| <= 1/2.
+    fn exp2_tail<F: Fuse>(f: Self) -> Self;
     /// (2 atanh s / s - 2) for z = s^2, |s| <= 0.172.
     fn ln_tail<F: Fuse>(z: Self) -> Self;
     /// (sin r - r) / r^3 for z = r^2, |r| <= pi/4.
@@ -177,6 +177,14 @@ pub fn exp_nonpositive<B: Float, F: Fuse>(x: B) -> B {
     let (n, q) = exp_parts::<B, F>(at_least(x, B::EXP_RANGE.0));
     scale_down(B::ONE + q, n)
 }
+/// 2^x for x <= 0, for weights that are summed: below the smallest normal number it may be zero.
+#[inline(always)]
+pub fn exp2_weight<B: Float, F: Fuse>(x: B) -> B {
+    let x = at_least(x, -B::LAST_POWER); // whose exponent bits are zero
+    let n = (x + B::MAGIC) - B::MAGIC;
+    let f = x - n;
+    fma::<B, F>(f, B::exp2_tail::<F>(f), B::ONE) * n.pow2()
+}
 /// exp where the result is a normal number.
 #[inline(always)]
 pub fn exp_mild<B: Float, F: Fuse>(x: B) -> B {
@@ -221,12 +229,12 @@ pub fn tanh<B: Float, F: Fuse>(x: B) -> B {
 }
 #[inline(always)]
 pub fn sigmoid<B: Float, F: Fuse>(x: B) -> B {
-    let (n, q) = exp_parts::<B, F>(at_least(-x.abs(), B::EXP_RANGE.0));
-    let e = scale_down(B::ONE + q, n);
-    // Subnormal numbers are not divided, which would be as slow as multiplying them.
-    let (below, far) = (x < B::ZERO, n < B::TWO - B::LAST_POWER);
-    let y = (if below { at_least(e, B::SMALLEST) } else { B::ONE }) / (B::ONE + e);
-    if below && far { e } else { y }
+    // 1 / (1 + exp(-x)) with both sides scaled by a power of two: nothing overflows, and only the quotient may underflow.
+    let half = (B::LAST_POWER + B::ONE) * B::HALF;
+    let least = (B::TWO - half) * (B::LN2.0 + B::LN2.1); // where 1 + exp(-x) has long been 1
+    let (n, q) = exp_parts::<B, F>(at_most(at_least(-x, least), -B::EXP_RANGE.0));
+    let one = (-half).pow2();
+    one / fma::<B, F>(B::ONE + q, (n - half).pow2(), one)
 }
 
 /// ln(1 + f) for 1 + f in [sqrt(1/2), sqrt 2), as `f - (first - second)`.

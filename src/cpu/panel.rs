@@ -4,7 +4,7 @@
 //! An element is summed term by term in order, so its bits do not depend on the rows and columns beside it.
 
 use super::gemm::Matrix;
-use super::gemm::tiles::{self, Job, Start, Strided, Tile, Unit, Vectors, tile_size};
+use super::gemm::tiles::{self, Job, Rows, Start, Strided, Tile, Unit, Vectors, tile_size};
 use super::scratch::Temp;
 use crate::error::Result;
 
@@ -45,9 +45,13 @@ impl<T: Vectors> Panels<T> {
                 if col_step == 1 {
                     (0..terms).for_each(|p| to.add(p * wide).copy_from_nonoverlapping(from.add(p * term_step), filled));
                 } else {
-                    for j in 0..filled {
-                        let column = from.add(j * col_step);
-                        (0..terms).for_each(|p| *to.add(p * wide + j) = *column.add(p * term_step));
+                    // A few terms of all columns at a time: their lines of the panel stay in L1.
+                    for begin in (0..terms).step_by(16) {
+                        for j in 0..filled {
+                            for p in begin..terms.min(begin + 16) {
+                                *to.add(p * wide + j) = *from.add(j * col_step + p * term_step);
+                            }
+                        }
                     }
                 }
             }
@@ -63,10 +67,18 @@ impl<T: Vectors> Panels<T> {
     /// rows of `out`.
     ///
     /// # Safety
-    /// The part lies inside what was packed and begins at a panel. `a` holds rows of its terms, and `out`, apart from `a`,
-    /// rows of its columns.
+    /// The part lies inside whole panels of what was packed and begins at a panel. `a` holds rows of its terms, and `out`,
+    /// apart from `a`, rows of its columns.
     pub unsafe fn multiply(&self, part: Part, a: *const T, out: *mut T, steps: [usize; 3], rows: usize, add: bool) {
         tiles::run(Multiply { panels: self, part, a, out, steps, rows, add });
+    }
+
+    /// The same for the rows of one tile at most, of any layout; `step` is the distance of rows of `out`.
+    ///
+    /// # Safety
+    /// As for `multiply`; no tile has fewer rows.
+    pub unsafe fn multiply_tile<A: Rows<T>>(&self, part: Part, a: A, out: *mut T, step: usize, rows: usize, add: bool) {
+        tiles::run(MultiplyTile { panels: self, part, a, out, step, rows, add });
     }
 }
 
@@ -105,6 +117,33 @@ impl<T: Vectors> Job<T> for Multiply<'_, T> {
                 // SAFETY: the caller's promise; a panel holds `terms` times its columns.
                 unsafe { tile.run::<U>(U::ROWS.min(self.rows - i)) };
             }
+        }
+    }
+}
+
+/// The arguments of `Panels::multiply_tile`, which vouches for them.
+struct MultiplyTile<'a, T, A> {
+    panels: &'a Panels<T>,
+    part: Part,
+    a: A,
+    out: *mut T,
+    step: usize,
+    rows: usize,
+    add: bool,
+}
+
+impl<T: Vectors, A: Rows<T>> Job<T> for MultiplyTile<'_, T, A> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<U: Unit<Float = T>>(self) {
+        let ([begin, end], [left, right]) = (self.part.terms, self.part.cols);
+        let start = if self.add { Start::Result } else { Start::Zero };
+        for first in (left..right).step_by(U::WIDTH) {
+            let b = self.panels.data.ptr().wrapping_add(first * self.panels.terms + begin * U::WIDTH);
+            let out = Matrix { ptr: self.out.wrapping_add(first - left), rows: self.step, cols: 1 };
+            let tile = Tile { terms: end - begin, a: self.a, b, out, cols: U::WIDTH.min(right - first), start };
+            // SAFETY: the caller's promise; a panel holds `terms` times its columns.
+            unsafe { tile.run::<U>(self.rows) };
         }
     }
 }

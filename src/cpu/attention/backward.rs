@@ -54,7 +54,7 @@ unsafe fn run_backward<T: Float + Vectors>(o: &Heads, s: Sizes, given: [View; 3]
         for task in range {
             let (batch, group) = (task / s.groups, task % s.groups);
             let memory = [query.ptr(), deltas.ptr(), scratch.ptr()];
-            simd::run(Backward { o, s, batch, group, given, results, panels: &mut panels, memory });
+            simd::run_wide(Backward { o, s, batch, group, given, results, panels: &mut panels, memory });
         }
         Ok(())
     })
@@ -110,7 +110,7 @@ impl<T: Float + Vectors> Backward<'_, T> {
         let dq = row::<T>(&self.results[0], b, head, 0);
         // SAFETY: as in `run`.
         unsafe {
-            scaled(&self.o.query, whole, T::of(self.o.scale), query, s.width);
+            scaled(&self.o.query, whole, T::of(self.o.scale), query, [s.width, 1], s.width);
             self.panels[3].pack(query, [s.width, 1], s.queries, s.width);
             let grad = row::<T>(&self.given[0], b, head, 0);
             self.panels[4].pack(grad, [self.given[0].strides[2], 1], s.queries, s.depth);
@@ -149,7 +149,7 @@ impl<T: Float + Vectors> Backward<'_, T> {
             let lines = query.add(at.first * s.width);
             let part = Part { terms: [0, s.width], cols };
             self.panels[0].multiply(part, lines, weights, [s.width, 1, BLOCK], at.count, false);
-            masked(self.o, at, key, n, weights);
+            masked(self.o, at, key, n, weights, BLOCK);
             let part = Part { terms: [0, s.depth], cols };
             let step = self.given[0].strides[2];
             self.panels[2].multiply(part, grad, slopes, [step, 1, BLOCK], at.count, false);

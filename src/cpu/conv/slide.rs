@@ -38,12 +38,15 @@ pub struct Weights<T> {
     pub taps: [usize; 3],
 }
 impl<T: Copy> Weights<T> {
-    unsafe fn get(&self, group: usize, to: usize, from: usize, tap: [usize; 3]) -> T {
+    /// The weights of one input channel and tap, those of output channels `to` apart.
+    fn line(&self, group: usize, from: usize, tap: [usize; 3]) -> *const T {
         let tap: usize = tap.iter().zip(self.taps).map(|(&i, s)| i * s).sum();
-        // SAFETY: the caller's promise: the element exists.
-        unsafe { *self.at.at(group * self.group + to * self.to + from * self.from + tap) }
+        self.at.at(group * self.group + from * self.from + tap)
     }
 }
+
+/// The index of an element of the kernel, and where its first input lies in a channel's scratch memory.
+type Tap = ([usize; 3], usize);
 
 /// One phase of a call.
 pub struct Slide<'a, T> {
@@ -72,15 +75,20 @@ impl<T: Vectors> Slide<'_, T> {
         } else {
             self.blocks()
         };
-        let taps = grid.tap_offsets();
+        // Bounded by the elements of a kernel that exists.
+        let mut taps: Vec<Tap> = grid.tap_indices().zip(grid.tap_offsets()).collect();
+        if self.to <= FEW {
+            // Those of a column follow one another, so that `rows` finds the inputs that they share.
+            taps.sort_by_key(|&(_, at)| (at / (grid.inputs[1] * grid.row), at % grid.row, at));
+        }
         let terms = taps.len() * self.from;
-        let offsets = (0..self.from).flat_map(|c| taps.iter().map(move |&t| (c, t)));
+        let offsets = (0..self.from).flat_map(|c| taps.iter().map(move |&(_, t)| (c, t)));
         let channel = grid.channel();
         let mut order = filled(0, terms)?;
         order.iter_mut().zip(offsets).for_each(|(o, (c, t))| *o = c * channel + t);
         let panels = if self.to <= FEW { self.to } else { self.to.div_ceil(tile_size::<T>()[0]) };
         // SAFETY: the caller's promise.
-        let weights = unsafe { self.pack_weights(&grid, terms, panels)? };
+        let weights = unsafe { self.pack_weights(&taps, terms, panels)? };
         let zeros = filled(T::ZERO, if self.bias.is_some() { 0 } else { self.to })?;
         let plan = Plan { slide: self, grid, order, panels, weights: SendPtr(weights.ptr()), zeros };
         let units = self.batch * self.groups * plan.grid.blocks();
@@ -129,9 +137,8 @@ impl<T: Vectors> Slide<'_, T> {
     }
 
     /// The weights of all groups, for each block of terms in panels of about equal rows, term by term.
-    unsafe fn pack_weights(&self, grid: &Grid, terms: usize, panels: usize) -> Result<Temp<T>> {
+    unsafe fn pack_weights(&self, taps: &[Tap], terms: usize, panels: usize) -> Result<Temp<T>> {
         let packed: Temp<T> = Temp::new(self.groups.saturating_mul(self.to).saturating_mul(terms))?;
-        let taps: Vec<[usize; 3]> = grid.tap_indices().collect(); // Bounded by the elements of a kernel that exists.
         let to = SendPtr(packed.ptr());
         try_par_for(self.groups * panels, (TASK / 8 / (terms * self.to).max(1)).max(1), |range| {
             for unit in range {
@@ -140,10 +147,11 @@ impl<T: Vectors> Slide<'_, T> {
                 for (first, count) in term_blocks(terms) {
                     let base = self.to * (group * terms + first) + rows.start * count;
                     for i in 0..count {
-                        let (from, tap) = ((first + i) / taps.len(), taps[(first + i) % taps.len()]);
+                        let (from, tap) = ((first + i) / taps.len(), taps[(first + i) % taps.len()].0);
+                        let (line, to) = (self.weights.line(group, from, tap), to.at(base + i * rows.len()));
                         for (r, row) in rows.clone().enumerate() {
                             // SAFETY: the element exists, and the panel lies in the packed memory.
-                            unsafe { *to.at(base + i * rows.len() + r) = self.weights.get(group, row, from, tap) };
+                            unsafe { *to.add(r) = *line.add(row * self.weights.to) };
                         }
                     }
                 }
@@ -177,6 +185,7 @@ struct Plan<'a, 'b, T> {
 /// What a task works in.
 struct Memory<T> {
     scratch: Scratch<T>,
+    /// One panel, which stays in L1 while all channels meet it.
     windows: Temp<T>,
     /// The outputs of a block, if they do not lie in rows of the result.
     results: Temp<T>,
@@ -186,7 +195,7 @@ struct Memory<T> {
 impl<T: Vectors> Memory<T> {
     fn new(plan: &Plan<T>) -> Result<Memory<T>> {
         let places = plan.grid.most.iter().product::<usize>().next_multiple_of(WIDEST);
-        let packed = if plan.slide.to <= FEW { 0 } else { places * TERMS.min(plan.order.len()) };
+        let packed = if plan.slide.to <= FEW { 0 } else { WIDEST * TERMS.min(plan.order.len()) };
         Ok(Memory {
             scratch: Scratch::new(&plan.grid, plan.slide.from)?,
             windows: Temp::filled(packed + WIDEST, T::ZERO)?,
@@ -261,6 +270,18 @@ impl<T: Vectors> Plan<'_, '_, T> {
         fits.then(|| self.grid.row_start(block, 0, out.steps))
     }
 
+    /// Whether rows begin one row of scratch memory after the other.
+    #[inline(always)]
+    fn below<const R: usize>(&self, starts: &[usize; R]) -> bool {
+        (1..R).all(|r| starts[r] == starts[r - 1] + self.grid.row)
+    }
+    /// Whether a term's input and those of the next two lie below each other.
+    #[inline(always)]
+    fn stacked(&self, term: usize) -> bool {
+        let [a, b, c] = [0, 1, 2].map(|i| self.order[term + i]);
+        b == a + self.grid.row && c == b + self.grid.row
+    }
+
     fn start(&self, group: usize, row: usize) -> *const T {
         match self.slide.bias {
             Some(bias) => &raw const bias[group * self.slide.to + row],
@@ -284,8 +305,8 @@ impl<T: Vectors> Plan<'_, '_, T> {
             let terms = &self.order[first..first + count];
             for column in (0..places).step_by(U::WIDTH) {
                 let found = runs(&self.grid, block, column, U::WIDTH, &mut list);
-                let b = memory.windows.ptr().wrapping_add(column * count);
-                // SAFETY: offsets and runs are those of the scratch memory; the panel lies in the packed windows.
+                let b = memory.windows.ptr();
+                // SAFETY: offsets and runs are those of the scratch memory; there is room for a panel.
                 unsafe {
                     if block.count[2] <= U::LANES {
                         pack::<U, true>(memory.scratch.ptr(), terms, &list[..found], b)
@@ -334,7 +355,8 @@ impl<T: Vectors> Plan<'_, '_, T> {
         }
     }
 
-    /// `V` vectors of each of `R` rows from `first` on, as many as there are.
+    /// `V` vectors of each of `R` rows from `first` on, as many as there are. A row of the input that three neighbouring taps
+    /// of a column meet is read once; the order of an element's sum is the same either way.
     #[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants
     #[inline(always)]
     unsafe fn rows<U: Unit<Float = T>, const V: usize, const R: usize>(
@@ -346,22 +368,42 @@ impl<T: Vectors> Plan<'_, '_, T> {
     ) {
         let Rows { from, group, channel, column } = run;
         let (wide, rows) = (block.count[2], block.count[0] * block.count[1]);
-        // Rows that are missing repeat the last one.
+        // The last rows meet those before them again; where there are too few, the last one is repeated.
+        let first = first.min(rows.saturating_sub(R));
         let starts: [usize; R] =
             std::array::from_fn(|r| self.grid.row_offset(block, (first + r).min(rows - 1)) + column);
+        let below = self.below(&starts);
         // SAFETY: offsets are those of the scratch memory, which a whole panel follows; rows and columns lie in the output.
         unsafe {
             let mut sums = [[U::splat(*self.start(group, channel)); V]; R];
             for (begin, count) in term_blocks(self.order.len()) {
                 let w = self.weights.at(self.slide.to * (group * self.order.len() + begin) + channel * count);
-                for i in 0..count {
-                    let x = U::splat(*w.add(i));
+                let mut i = 0;
+                while i < count {
                     let at = from.add(self.order[begin + i]);
+                    if below && i + 3 <= count && self.stacked(begin + i) {
+                        let at = at.add(starts[0]);
+                        let x = [U::splat(*w.add(i)), U::splat(*w.add(i + 1)), U::splat(*w.add(i + 2))];
+                        for line in 0..R + 2 {
+                            for v in 0..V {
+                                let input = U::load(at.add(line * self.grid.row + v * U::LANES));
+                                for tap in 0..3 {
+                                    if line >= tap && line - tap < R {
+                                        sums[line - tap][v] = U::fma(x[tap], input, sums[line - tap][v]);
+                                    }
+                                }
+                            }
+                        }
+                        i += 3;
+                        continue;
+                    }
+                    let x = U::splat(*w.add(i));
                     for r in 0..R {
                         for v in 0..V {
                             sums[r][v] = U::fma(x, U::load(at.add(starts[r] + v * U::LANES)), sums[r][v]);
                         }
                     }
+                    i += 1;
                 }
             }
             let mut flat = [T::ZERO; WIDEST / 2];

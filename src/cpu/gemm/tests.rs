@@ -56,7 +56,7 @@ fn blocks_agree_with_the_library() {
     if isa() < Isa::Avx2 {
         return; // the loop is never chosen there
     }
-    fn check<T: blocked::Lanes>(rng: &mut Rng, dtype: DType, alpha: T, beta: T, tolerance: f64) {
+    fn check<T: blocked::Lanes + tiles::Vectors>(rng: &mut Rng, dtype: DType, alpha: T, beta: T, tolerance: f64) {
         let size = [1 + rng.below(220), 1 + rng.below(1200), 1 + rng.below(1100)];
         let [m, n, k] = size;
         let [a, b] = [[m, k], [k, n]].map(|shape| Array::random(rng, dtype, &shape));
@@ -82,15 +82,64 @@ fn blocks_agree_with_the_library() {
     }
 }
 
+/// The loop for transposed weights, with every kind of edge and layout, against the `gemm` crate.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn rows_agree_with_the_library() {
+    fn check<T: Blas + tiles::Vectors>(rng: &mut Rng, dtype: DType, size: [usize; 3], factors: [T; 2], tolerance: f64) {
+        let [m, n, k] = size;
+        let [a, b] = [[m, k], [n, k]].map(|shape| Array::random(rng, dtype, &shape));
+        let (dense, out) = (Array::zeros(dtype, &[n, k]), Array::random(rng, dtype, &[m, n]));
+        dense.fill(&b.values()); // row-major: the second factor is its transpose
+        let want = Array::zeros(dtype, &[m, n]);
+        want.fill(&out.values());
+        let matrix = |x: &Array| {
+            let v = x.view();
+            Matrix { ptr: v.ptr as *mut T, rows: v.strides[0], cols: v.strides[1] }
+        };
+        let [alpha, beta] = factors;
+        // SAFETY: the arrays own their layouts.
+        unsafe {
+            let (a, b) = (matrix(&a), matrix(&dense).t());
+            let few = m.min(n) <= dots::FEW && a.cols == 1;
+            let run = if few { dots::multiply } else { rows::multiply };
+            run(size, a, b, matrix(&out), alpha, beta).unwrap();
+            library(size, a, b, matrix(&want), alpha, beta).unwrap();
+        }
+        close(&out.reals(), &want.reals(), tolerance);
+    }
+    let mut rng = Rng(43);
+    for (round, size) in
+        [[2, 256, 300], [300, 5, 40], [33, 15, 257], [1, 1, 1], [40, 700, 20], [600, 530, 30], [16, 31, 512]]
+            .into_iter()
+            .chain((0..12).map(|i| [1 + i * 5, 60 - i * 4, 1 + i * 61]))
+            .chain((1..9).map(|i| [i, 50 - i, 20 * i - 3]))
+            .chain((1..9).map(|i| [31 + i, i, 16 * i]))
+            .enumerate()
+    {
+        let (alpha, beta) = ([1.0f32, 0.5][round % 2], (round % 3) as f32 / 2.0);
+        check::<f32>(&mut rng, DType::F32, size, [alpha, beta], 1e-3);
+        check::<f64>(&mut rng, DType::F64, size, [alpha.into(), beta.into()], 1e-11);
+    }
+}
+
 #[test]
 fn the_bits_do_not_depend_on_the_panels() {
     let mut rng = Rng(37);
     let wide = [(DType::F32, [700, 300, 1300]), (DType::F64, [300, 520, 600]), (DType::C64, [390, 300, 90])];
     let blocked = [(DType::F32, [700, 640, 620]), (DType::F64, [513, 1031, 530])];
     let small = [(DType::F32, [128, 128, 512]), (DType::F64, [257, 3, 500]), (DType::F32, [40, 193, 300])];
-    for (dtype, size) in wide.into_iter().chain(small).chain(blocked) {
+    let transposed = [(DType::F32, [32, 600, 700]), (DType::F64, [300, 128, 600]), (DType::F32, [5, 600, 300])];
+    let plain = wide.into_iter().chain(small).chain(blocked).map(|x| (x, false));
+    for ((dtype, size), transposed) in plain.chain(transposed.map(|x| (x, true))) {
         let [m, n, k] = size;
-        let (a, b) = (Array::random(&mut rng, dtype, &[m, k]), Array::random(&mut rng, dtype, &[k, n]));
+        let (a, mut b) = (Array::random(&mut rng, dtype, &[m, k]), Array::random(&mut rng, dtype, &[k, n]));
+        if transposed {
+            b = Array::zeros(dtype, &[n, k]);
+            b.fill(&Array::random(&mut rng, dtype, &[n, k]).values());
+            b.shape.reverse();
+            b.strides.reverse();
+        }
         let mut seen = Vec::new();
         for threads in [1, 2, 3, 4, 8] {
             let out = Array::zeros(dtype, &[m, n]);

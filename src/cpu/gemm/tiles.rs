@@ -14,7 +14,7 @@ const VECTORS: usize = 2;
 /// Maximum columns of a tile.
 pub const WIDEST: usize = 32;
 /// Maximum rows of a tile.
-const TALLEST: usize = 14;
+pub const TALLEST: usize = 14;
 
 /// The vectors of one instruction set that hold one type of float.
 pub trait Unit {
@@ -283,6 +283,22 @@ impl<T: Copy> Rows<T> for Strided<T> {
     }
 }
 
+/// Rows of a matrix in memory with a distance known to the compiler, so that their addresses need no registers; terms lie
+/// side by side.
+#[derive(Clone, Copy)]
+pub struct Apart<T, const STEP: usize>(pub *const T);
+impl<T: Copy, const STEP: usize> Rows<T> for Apart<T, STEP> {
+    #[inline(always)]
+    unsafe fn get(self, i: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.add(i * STEP) }
+    }
+    #[inline(always)]
+    fn next(self, _rows: usize) -> Apart<T, STEP> {
+        Apart(self.0.wrapping_add(1))
+    }
+}
+
 /// Rows that begin anywhere in memory, at these offsets, each with its terms side by side.
 #[derive(Clone, Copy)]
 pub struct Scattered<T>(pub *const T, pub *const usize);
@@ -319,51 +335,73 @@ impl<T: Arith, A: Rows<T>> Tile<T, A> {
         // SAFETY: the caller's promise.
         unsafe {
             match rows {
-                1 => self.rows::<U, 1>(),
-                2 => self.rows::<U, 2>(),
-                3 => self.rows::<U, 3>(),
-                4 => self.rows::<U, 4>(),
-                5 if U::ROWS >= 5 => self.rows::<U, 5>(),
-                6 if U::ROWS >= 6 => self.rows::<U, 6>(),
-                7 if U::ROWS >= 7 => self.rows::<U, 7>(),
-                8 if U::ROWS >= 8 => self.rows::<U, 8>(),
-                9 if U::ROWS >= 9 => self.rows::<U, 9>(),
-                10 if U::ROWS >= 10 => self.rows::<U, 10>(),
-                11 if U::ROWS >= 11 => self.rows::<U, 11>(),
-                12 if U::ROWS >= 12 => self.rows::<U, 12>(),
-                13 if U::ROWS >= 13 => self.rows::<U, 13>(),
-                14 if U::ROWS >= 14 => self.rows::<U, 14>(),
+                1 => self.rows::<U, 1, VECTORS>(),
+                2 => self.rows::<U, 2, VECTORS>(),
+                3 => self.rows::<U, 3, VECTORS>(),
+                4 => self.rows::<U, 4, VECTORS>(),
+                5 if U::ROWS >= 5 => self.rows::<U, 5, VECTORS>(),
+                6 if U::ROWS >= 6 => self.rows::<U, 6, VECTORS>(),
+                7 if U::ROWS >= 7 => self.rows::<U, 7, VECTORS>(),
+                8 if U::ROWS >= 8 => self.rows::<U, 8, VECTORS>(),
+                9 if U::ROWS >= 9 => self.rows::<U, 9, VECTORS>(),
+                10 if U::ROWS >= 10 => self.rows::<U, 10, VECTORS>(),
+                11 if U::ROWS >= 11 => self.rows::<U, 11, VECTORS>(),
+                12 if U::ROWS >= 12 => self.rows::<U, 12, VECTORS>(),
+                13 if U::ROWS >= 13 => self.rows::<U, 13, VECTORS>(),
+                14 if U::ROWS >= 14 => self.rows::<U, 14, VECTORS>(),
                 _ => debug_assert!(false, "no tile has {rows} rows"),
+            }
+        }
+    }
+
+    /// Computes a tile of the unit's rows and of half its columns, one vector.
+    ///
+    /// # Safety
+    /// As for `run`, with panels of half the width.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub unsafe fn narrow<U: Unit<Float = T>>(self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match U::ROWS {
+                14 => self.rows::<U, 14, 1>(),
+                6 => self.rows::<U, 6, 1>(),
+                4 => self.rows::<U, 4, 1>(),
+                rows => debug_assert!(false, "no unit has {rows} rows"),
             }
         }
     }
 
     #[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants
     #[inline(always)]
-    unsafe fn rows<U: Unit<Float = T>, const R: usize>(self) {
-        let (out, width) = (self.out, U::WIDTH);
+    unsafe fn rows<U: Unit<Float = T>, const R: usize, const V: usize>(self) {
+        let (out, width) = (self.out, V * U::LANES);
         // SAFETY: the caller's promise about panels and result.
         unsafe {
-            let mut sums = [[U::splat(T::ZERO); VECTORS]; R];
+            let mut sums = [[U::splat(T::ZERO); V]; R];
             if let Start::Rows(start) = self.start {
                 for i in 0..R {
-                    sums[i] = [U::splat(*start.add(i)); VECTORS];
+                    sums[i] = [U::splat(*start.add(i)); V];
                 }
             }
             let (mut a, mut b) = (self.a, self.b);
             for _ in 0..self.terms {
-                let row = [U::load(b), U::load(b.add(U::LANES))];
+                let mut row = [U::splat(T::ZERO); V];
+                for j in 0..V {
+                    row[j] = U::load(b.add(j * U::LANES));
+                }
                 for i in 0..R {
                     let x = U::splat(a.get(i));
-                    sums[i][0] = U::fma(x, row[0], sums[i][0]);
-                    sums[i][1] = U::fma(x, row[1], sums[i][1]);
+                    for j in 0..V {
+                        sums[i][j] = U::fma(x, row[j], sums[i][j]);
+                    }
                 }
                 (a, b) = (a.next(R), b.add(width));
             }
             let onto = matches!(self.start, Start::Result);
             if out.cols == 1 && self.cols == width {
                 for i in 0..R {
-                    for j in 0..VECTORS {
+                    for j in 0..V {
                         let at = out.at(i, j * U::LANES);
                         U::store(at, if onto { U::add(U::load(at), sums[i][j]) } else { sums[i][j] });
                     }
@@ -372,8 +410,8 @@ impl<T: Arith, A: Rows<T>> Tile<T, A> {
             }
             let mut flat = [T::ZERO; TALLEST * WIDEST];
             for i in 0..R {
-                for j in 0..VECTORS {
-                    U::store(flat.as_mut_ptr().add((i * VECTORS + j) * U::LANES), sums[i][j]);
+                for j in 0..V {
+                    U::store(flat.as_mut_ptr().add((i * V + j) * U::LANES), sums[i][j]);
                 }
             }
             for i in 0..R {

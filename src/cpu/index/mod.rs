@@ -1,7 +1,8 @@
 //! Reading and writing through index tensors: gather, scatter, selection, advanced indexing, masks.
 //!
 //! Kernels that write into an operand check all indices first, so an error leaves it unchanged; kernels that fill a new
-//! result check as they go. Moving data needs only the element size; combining (`scatter` with a mode) uses `combine`.
+//! result, or a copy that nobody has seen, check as they go. Moving data needs only the element size; combining
+//! (`scatter` with a mode) uses `combine`.
 //!
 //! Note [Racing indices]: NumPy and other threads may write an index or a mask at any time, also between its check and
 //! its use. So an index is read once when it is used, and that value is compared with the size (`at_use`); a mask's
@@ -18,7 +19,7 @@ mod tests;
 pub use self::advanced::{index_get, index_put, index_shape};
 pub use self::gather::{gather, index_select};
 pub use self::mask::{Counted, masked_scatter, masked_select, nonzero};
-pub use self::scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatter};
+pub use self::scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatter, scatter_into};
 pub use crate::kinds::ScatterMode as Mode;
 
 use super::lines::for_lines;

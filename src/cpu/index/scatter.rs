@@ -28,7 +28,7 @@ pub enum Source<'a> {
 const TILE: usize = 512;
 
 /// `out[i][index[i][j][k]][k] (mode)= source[i][j][k]` for `dim` 1. Without `include_self` the elements that are
-/// written to count as absent.
+/// written to count as absent. A wrong index is an error that leaves `out` as it was.
 pub fn scatter(
     out: View,
     dim: usize,
@@ -38,20 +38,39 @@ pub fn scatter(
     include_self: bool,
 ) -> Result<()> {
     let size = out.dim(dim).0;
+    ensure(fits(&out, dim, &index, &source), "scatter")?;
+    // SAFETY: the index is a view.
+    unsafe { check(index, 0, size) }.map_err(out_of_reach(dim, size))?;
+    scatter_into(out, dim, index, source, mode, include_self)
+}
+
+fn fits(out: &View, dim: usize, index: &View, source: &Source) -> bool {
     let covers = match source {
         Source::View(s) => {
             let sizes = index.shape.iter().zip(s.shape).all(|(i, s)| i <= s);
-            s.ndim() == index.ndim() && sizes && s.dtype == out.dtype && out.is_apart(&s)
+            s.ndim() == index.ndim() && sizes && s.dtype == out.dtype && out.is_apart(s)
         }
         Source::Scalar(_) => true,
     };
-    ensure(covers && super::reaches(&index, dim, &out) && out.is_apart(&index), "scatter")?;
-    // SAFETY: the index is a view.
-    unsafe { check(index, 0, size) }.map_err(out_of_reach(dim, size))?;
+    covers && super::reaches(index, dim, out) && out.is_apart(index)
+}
+
+/// `scatter` into a result that nobody has seen: indices are compared with the size once, where they are used, so an error
+/// leaves the other elements written.
+pub fn scatter_into(
+    out: View,
+    dim: usize,
+    index: View,
+    source: Source,
+    mode: ScatterMode,
+    include_self: bool,
+) -> Result<()> {
+    let size = out.dim(dim).0;
+    ensure(fits(&out, dim, &index, &source), "scatter")?;
     if out.dtype.is_complex() && matches!(mode, ScatterMode::Max | ScatterMode::Min) {
         return Err(Error::not_implemented("scatter_reduce(): amax and amin are not defined for complex numbers"));
     }
-    // SAFETY: as above.
+    // SAFETY: the operands fit together; an index is used only if it is below the size.
     unsafe {
         if !include_self && mode != ScatterMode::Set {
             update(out, dim, index, Source::Scalar(mode.identity(out.dtype)), Set).map_err(out_of_reach(dim, size))?;

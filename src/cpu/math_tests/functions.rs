@@ -48,6 +48,16 @@ impl Unary for Expm1 {
         x.exp_m1()
     }
 }
+pub struct Sigmoid;
+impl Unary for Sigmoid {
+    const NAME: &'static str = "sigmoid";
+    fn f<T: Real>(x: T) -> T {
+        x.sigmoid()
+    }
+    fn want(x: f64) -> f64 {
+        1.0 / (1.0 + (-x).exp())
+    }
+}
 pub struct Ln;
 impl Unary for Ln {
     const NAME: &'static str = "ln";

@@ -88,6 +88,7 @@ fn errors_are_within_ulps() {
     check(case::<Exp>((-110.0, 92.0), (1.6, 2.0)));
     check(case::<Exp2>((-155.0, 130.0), (1.6, 2.0)));
     check(case::<Expm1>((-40.0, 90.0), (2.0, 3.0)));
+    check(case::<Sigmoid>((-110.0, 40.0), (2.5, 3.5)));
     check(case::<Ln>((0.0, 1000000.0), (1.5, 2.0)));
     check(case::<Log2>((0.0, 1000000.0), (2.0, 3.0)));
     check(case::<Log10>((0.0, 1000000.0), (2.0, 3.5)));
@@ -211,4 +212,24 @@ fn exact_numbers_take_any_angle() {
         assert_eq!(F32::new(x).exact().sin().0, (x as f64).sin() as f32);
         assert_eq!(F32::new(x).exact().cos().0, (x as f64).cos() as f32);
     }
+}
+
+#[test]
+fn weights_are_powers_of_two_or_zero() {
+    use super::math::exp2_weight;
+    for x in arguments((-150.0, 0.0), 60_000) {
+        let (narrow, want) = (x as f32, (x as f32 as f64).exp2());
+        for got in [exp2_weight::<f32, Plain>(narrow), exp2_weight::<f32, Fused>(narrow)] {
+            assert!(
+                if narrow < -125.0 { got as f64 <= want * 1.01 } else { ulp_32(got, want) <= 1.6 },
+                "{narrow}: {got}"
+            );
+        }
+        for got in [exp2_weight::<f64, Plain>(x), exp2_weight::<f64, Fused>(x)] {
+            assert!(ulp_64(got, x.exp2()) <= 2.0, "{x}: {got}");
+        }
+    }
+    assert_eq!([0.0, -f32::INFINITY, -1e30].map(exp2_weight::<f32, Fused>), [1.0, 0.0, 0.0]);
+    assert_eq!([0.0, -f64::INFINITY, -1e30].map(exp2_weight::<f64, Plain>), [1.0, 0.0, 0.0]);
+    assert!(exp2_weight::<f32, Plain>(f32::NAN).is_nan() && exp2_weight::<f64, Fused>(f64::NAN).is_nan());
 }

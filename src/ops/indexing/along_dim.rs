@@ -2,7 +2,7 @@
 //!
 //! Ops that select values (max, median, cummax, nll_loss) compute their gradient with these.
 
-use crate::cpu::index::{Mode, Source, gather, scatter};
+use crate::cpu::index::{Mode, Source, gather, scatter_into};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
@@ -55,7 +55,7 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index, out) = (c.tensor(0)?, c.tensor(1)?, &out[0]);
     let dim = c.dim(2);
     out.fill_raw(crate::dtype::Scalar::Int(0))?;
-    scatter(out.cpu_view()?, dim, index.cpu_view()?, Source::View(t.cpu_view()?), Mode::Add, true)
+    scatter_into(out.cpu_view()?, dim, index.cpu_view()?, Source::View(t.cpu_view()?), Mode::Add, true)
 }
 
 fn put_gpu(c: &Call, out: &[Tensor]) -> Result<()> {

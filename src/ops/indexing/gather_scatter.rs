@@ -145,7 +145,9 @@ fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Resul
         Some(s) => Source::View(s.cpu_view()?),
         None => Source::Scalar(c.scalar(3)?),
     };
-    index::scatter(out.cpu_view()?, dim, index.cpu_view()?, from, mode, include_self)
+    let fresh = !out.storage().same(c.tensor(0)?.storage());
+    let run = if fresh { index::scatter_into } else { index::scatter };
+    run(out.cpu_view()?, dim, index.cpu_view()?, from, mode, include_self)
 }
 
 fn source_for(source: &Tensor, index: &Tensor, out: &Tensor) -> Result<Tensor> {
