@@ -253,6 +253,8 @@ class Watched:
             progress.plans += 1
             self.plans.append(made)
             del self.plans[: -self.most]
+            # A watched call holds all its tensors; a plan needs less.
+            _C._empty_cache()
             return result
         progress.first[asked] = found
         progress.differed += first is not None
