@@ -50,7 +50,7 @@ const ENTRIES: &str = "if (live) {
     }";
 
 const KEEP: &str = "write_rotations({{rotations}} + 2u * at, half);
-        write_rotations({{rotations}} + 2u * at + 1u, select(T(0), sine, iterations));";
+        write_rotations({{rotations}} + 2u * at + 1u, select(T(0), sine, turns));";
 
 /// Rows `[.., n, width]` (dense) whose first elements are turned until they are orthogonal, or, for a symmetric matrix, until it
 /// is diagonal; the largest number in them is about one.
