@@ -103,7 +103,7 @@ impl Space {
         self.tile = SmallVec::from_elem(1, n);
         self.first = n.saturating_sub(1);
         let mut room = capacity;
-        if let Some(other) = self.transposed(operands) {
+        if let Some(other) = self.transposed(operands).filter(|_| capacity >= COLUMNS) {
             self.tile[n - 1] = self.shape[n - 1].min(COLUMNS);
             self.tile[other] = self.shape[other].min(capacity / COLUMNS);
             self.first = other;
