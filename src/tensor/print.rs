@@ -217,7 +217,9 @@ fn suffixes(input: &PrintInput, numel: usize, options: &PrintOptions) -> Vec<Str
     } else if numel == 0 {
         (input.shape.len() != 1, input.dtype != default)
     } else {
-        let known = [default, default.to_complex(), DType::I64, DType::Bool];
+        // As PyTorch has it, whose default complex dtype is `complex32` where that of floats is `float16`, but not in print.
+        let complex = if default == DType::F64 { DType::C128 } else { DType::C64 };
+        let known = [default, complex, DType::I64, DType::Bool];
         (options.edgeitems == 0, !known.contains(&input.dtype))
     };
     if show_size {
