@@ -103,7 +103,7 @@ class TestComplexHalf:
         torch.set_default_dtype(torch.float16)
         try:
             assert torch.tensor([1.0, 3 + 5j]).dtype is torch.complex32
-            assert repr(torch.tensor([1j])) == "tensor([0.+1.j])"
+            assert repr(torch.tensor([1j])) == "tensor([0.+1.j], dtype=torch.complex32)"
         finally:
             torch.set_default_dtype(previous)
 
