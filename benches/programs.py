@@ -1,4 +1,4 @@
-"""Rows of whole programs: training steps, compiled ones, optimizers, loading; for rows.py, which times either module."""
+"""Rows of whole programs: training steps, compiled ones, optimizers, loading; for rows.py."""
 
 import importlib
 import os
@@ -8,6 +8,8 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+
+from timing import timed
 
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
 
@@ -140,7 +142,7 @@ MODELS = {
 }
 
 
-def programs(torch, timed) -> dict:
+def programs(torch) -> dict:
     """Whole training steps, as a program writes them."""
     found = {}
     for name, (make, kind) in MODELS.items():
@@ -150,7 +152,7 @@ def programs(torch, timed) -> dict:
     return found
 
 
-def compiled_programs(torch, timed) -> dict:
+def compiled_programs(torch) -> dict:
     """The same with the fused optimizer, compiled: the fastest of the step, the loss alone, and nothing compiled."""
     models = {
         "MLP 64-32-10, batch 32, Adam": (mlp, "Adam"),
@@ -185,7 +187,7 @@ def compiled_programs(torch, timed) -> dict:
     return found
 
 
-def optimizers(torch, timed) -> dict:
+def optimizers(torch) -> dict:
     """A step over 100 parameters of 32 x 32 each."""
     found = {}
     for kind in OPTIMIZERS:
@@ -210,7 +212,7 @@ class Numbered:
         return self.rows[i], i
 
 
-def loading(torch, timed) -> dict:
+def loading(torch) -> dict:
     """Two worker processes over 10,000 samples; files of 500 MB, mapped."""
     loader = torch.utils.data.DataLoader(Numbered(torch), batch_size=100, num_workers=2)
 
@@ -230,7 +232,7 @@ def loading(torch, timed) -> dict:
     return found
 
 
-def short_rows(torch, timed) -> dict:
+def short_rows(torch) -> dict:
     """Softmax of short rows, and of scores under a mask."""
     short, scores = torch.rand(65536, 16), torch.rand(32, 64, 64)
     hidden = torch.ones(64, 64, dtype=torch.bool).triu(1)
@@ -242,7 +244,7 @@ def short_rows(torch, timed) -> dict:
     }
 
 
-def peaks(torch, _) -> dict:
+def peaks(torch) -> dict:
     """The most memory that steps of the char-GPT, once they have settled, take beyond what is there before (Linux), in bytes."""
     found = {}
     for name in ("", ", compiled"):

@@ -10,32 +10,9 @@ import sys
 import time
 
 import programs
+from timing import timed
 
 MILLION = 1_000_000
-STRETCH = 0.05
-REPEATS = 7
-
-
-def timed(function, stretch: float = STRETCH, repeats: int = REPEATS) -> float:
-    """Seconds per call, the median of several stretches."""
-    function()
-    count = 1
-    while True:
-        start = time.perf_counter()
-        for _ in range(count):
-            function()
-        spent = time.perf_counter() - start
-        if spent > stretch / 4 or count > 10_000_000:
-            break
-        count *= 4
-    count = max(1, int(count * stretch / max(spent, 1e-9)))
-    found = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(count):
-            function()
-        found.append((time.perf_counter() - start) / count)
-    return sorted(found)[repeats // 2]
 
 
 def calls(torch) -> dict:
@@ -77,18 +54,8 @@ def chain(torch) -> dict:
 
 def training(torch) -> dict:
     """A step of a small MLP with Adam."""
-    nn = torch.nn
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    x, target = torch.rand(32, 64), torch.randint(0, 10, (32,))
-
-    def step():
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(net(x), target)
-        loss.backward()
-        optimizer.step()
-
+    step, _ = programs.stepping(torch, programs.mlp(torch), "Adam")
     return {"MLP 64-32-10, batch 32, Adam, a step": timed(step)}
 
 
@@ -407,7 +374,7 @@ def texts(torch) -> dict:
 def transforms(torch) -> dict:
     """Transforms of functions: gradients of each of 64 samples, a Hessian, a product with a Jacobian."""
     func, nn = torch.func, torch.nn
-    model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    model, _, _ = programs.mlp(torch)
     state = {name: p.detach() for name, p in model.named_parameters()}
     x, y = torch.rand(64, 64), torch.randint(0, 10, (64,))
 
@@ -428,18 +395,8 @@ def transforms(torch) -> dict:
 
 def compiled(torch) -> dict:
     """Compiled functions beside themselves; PyTorch's need a C++ compiler, and without one have no row."""
-    nn = torch.nn
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
-    optimizer = torch.optim.Adam(net.parameters())
-    x, y = torch.rand(32, 64), torch.randint(0, 10, (32,))
-
-    def step():
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(net(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
+    step, _ = programs.stepping(torch, programs.mlp(torch), "Adam")
 
     def ten(x):
         y = (x * 2 + 1).tanh()
@@ -504,7 +461,7 @@ def main():
     found = {}
     for part in PARTS if not parts else [p for p in PARTS if p.__name__ in parts]:
         try:
-            found |= part(torch, timed) if part in programs.PARTS else part(torch)
+            found |= part(torch)
         except Exception as error:  # a row that cannot run yet is reported, not hidden
             found[f"{part.__name__}: {type(error).__name__}: {str(error)[:80]}"] = None
     print(json.dumps({"version": torch.__version__, "rows": found}))

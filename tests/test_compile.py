@@ -16,6 +16,16 @@ def nothing_is_compiled(torch):
     torch.compiler.reset()
 
 
+def steps(torch, f, *args, options=None):
+    """What runs in place of a call, after the fourth."""
+    fast = torch.compile(f, options=options)
+    for _ in range(4):
+        fast(*args)
+    told = torch.compiler.explain(fast, *args)
+    assert told.road == "replay", told
+    return told.steps[0]
+
+
 def bits(torch, value):
     if isinstance(value, torch.Tensor):
         flat = value.detach().contiguous().reshape(-1)

@@ -72,7 +72,7 @@ def program(rng) -> str:
 
 
 # All seeds go through all passes, some through each alone and through none.
-ALONE = ([], ["dead_code"], ["common"], ["fuse"], ["epilogue"], ["prepare"])
+ALONE = ([], ["dead_code"], ["common"], ["fuse"], ["epilogue"], ["recompute"], ["prepare"])
 RUNS = [(None, seed) for seed in range(80)] + [(passes, seed) for seed in range(0, 80, 5) for passes in ALONE]
 
 

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from test_compile import alike, trail
+from test_compile import alike, nothing_is_compiled, steps, trail  # noqa: F401
 
 PASSES = {
     "all": None,
@@ -12,25 +12,9 @@ PASSES = {
     "common": ["common"],
     "fuse": ["fuse"],
     "epilogue": ["epilogue"],
+    "recompute": ["recompute"],
     "prepare": ["prepare"],
 }
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_compiled(torch):
-    torch.compiler.reset()
-    yield
-    torch.compiler.reset()
-
-
-def steps(torch, f, *args):
-    """What runs in place of a call, after the fourth."""
-    fast = torch.compile(f)
-    for _ in range(4):
-        fast(*args)
-    told = torch.compiler.explain(fast, *args)
-    assert told.road == "replay", told
-    return told.steps[0]
 
 
 def pair(torch, shape=(6, 70), dtype="float32"):

@@ -3,26 +3,9 @@
 import warnings
 
 import pytest
-from test_compile import trail
+from test_compile import nothing_is_compiled, steps, trail  # noqa: F401
 
 PASSES = {"all": True, "alone": {"passes": ["recompute"]}, "with fuse": {"passes": ["fuse", "recompute"]}}
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_compiled(torch):
-    torch.compiler.reset()
-    yield
-    torch.compiler.reset()
-
-
-def steps(torch, f, *args, options=None):
-    """What runs in place of a call, after the fourth."""
-    fast = torch.compile(f, options=options)
-    for _ in range(4):
-        fast(*args)
-    told = torch.compiler.explain(fast, *args)
-    assert told.road == "replay", told
-    return told.steps[0]
 
 
 def residual(torch):
