@@ -1,15 +1,7 @@
 // Cholesky in place, columns `start` to `end` of the lower triangle: a workgroup factors one matrix, up to the first minor
 // that is not positive, whose order goes to `info`. What lies right of `end` is not updated.
 {{declarations}}
-const LANES = {{lanes}}u;
-var<private> origin: u32;
-fn at(i: u32, j: u32) -> u32 {
-    return origin + i * {{row}} + j * {{col}};
-}
-fn sync() {
-    storageBarrier();
-    workgroupBarrier();
-}
+{{group}}
 
 @compute @workgroup_size({{lanes}})
 fn main(

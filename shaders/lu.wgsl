@@ -1,17 +1,9 @@
 // LU with partial pivoting in place, columns `start` to `end`: a workgroup factors one matrix. Whole rows are exchanged;
 // what lies right of `end` is not updated.
 {{declarations}}
-const LANES = {{lanes}}u;
+{{group}}
 var<workgroup> sizes: array<T, {{lanes}}>;
 var<workgroup> places: array<u32, {{lanes}}>;
-var<private> origin: u32;
-fn at(i: u32, j: u32) -> u32 {
-    return origin + i * {{row}} + j * {{col}};
-}
-fn sync() {
-    storageBarrier();
-    workgroupBarrier();
-}
 
 @compute @workgroup_size({{lanes}})
 fn main(

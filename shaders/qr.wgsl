@@ -1,36 +1,18 @@
 // QR by Householder reflections in place, columns `start` to `end`: a workgroup factors one matrix. Vectors are left below
 // the diagonal, with a leading one that is not stored; their factors go to `taus`. What lies right of `end` is not updated.
 {{declarations}}
-const LANES = {{lanes}}u;
+{{group}}
 const ACROSS = {{across}}u;
 var<workgroup> parts: array<T, {{lanes}}>;
-var<private> origin: u32;
-fn at(i: u32, j: u32) -> u32 {
-    return origin + i * {{row}} + j * {{col}};
-}
-fn sync() {
-    storageBarrier();
-    workgroupBarrier();
-}
-fn greatest(lane: u32, v: T) -> T {
+// The sum of what the invocations have, or the greatest.
+fn folded(lane: u32, v: T, greatest: bool) -> T {
     workgroupBarrier();
     parts[lane] = v;
     for (var width = LANES / 2u; width > 0u; width = width >> 1u) {
         workgroupBarrier();
         if (lane < width) {
-            parts[lane] = max_(parts[lane], parts[lane + width]);
-        }
-    }
-    workgroupBarrier();
-    return parts[0];
-}
-fn sum(lane: u32, v: T) -> T {
-    workgroupBarrier();
-    parts[lane] = v;
-    for (var width = LANES / 2u; width > 0u; width = width >> 1u) {
-        workgroupBarrier();
-        if (lane < width) {
-            parts[lane] += parts[lane + width];
+            let other = parts[lane + width];
+            parts[lane] = select(parts[lane] + other, max_(parts[lane], other), greatest);
         }
     }
     workgroupBarrier();
@@ -53,7 +35,7 @@ fn main(
         for (var i = j + 1u + lane; i < {{rows}}; i += LANES) {
             most = max_(most, abs(read_a(at(i, j))));
         }
-        let below = greatest(lane, most);
+        let below = folded(lane, most, true);
         // What lies below is zero, or so small that devices may take it for zero.
         let reflects = live && !less(below, {{least}});
         // Scaled, so that squares neither overflow nor underflow and small numbers keep their digits.
@@ -63,7 +45,7 @@ fn main(
             let x = read_a(at(i, j)) / scale;
             squares += x * x;
         }
-        let norm = sqrt_(sum(lane, squares));
+        let norm = sqrt_(folded(lane, squares, false));
         let beta = select(-norm, norm, less(head, T(0)));
         let away = head / scale - beta;
         let tau = select(T(0), -away / beta, reflects);

@@ -8,7 +8,7 @@
 use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
 use super::map::copy;
-use super::params::TURNS;
+use super::params::ITERATIONS;
 use super::view::{Input, View};
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
@@ -86,12 +86,12 @@ impl Tile {
         let part = 1 << (tile / self.width).min(self.cols).ilog2();
         [self.rows * (DEPTH.max(self.cols) + 1), tile, part]
     }
-    /// Columns of one dispatch, a multiple of the tile's, whose loops turn about `TURNS` times where each column is visited
+    /// Columns of one dispatch, a multiple of the tile's, whose loops turn about `ITERATIONS` times where each column is visited
     /// `times` times with `products` products and sums.
     fn most_columns(&self, head: usize, products: usize, times: usize) -> usize {
         let loads = (self.rows + 2 * self.cols) * head.div_ceil(self.lanes());
         let iterations = (head + self.cols + loads + self.across) * products * times;
-        (TURNS / iterations.max(1)).max(1) * self.cols
+        (ITERATIONS / iterations.max(1)).max(1) * self.cols
     }
     fn constants<'a>(&self, mut kernel: Kernel<'a>) -> Kernel<'a> {
         let [block, tile, part] = self.memory();

@@ -20,6 +20,16 @@ const DETERMINANT: &str = include_str!("../../../shaders/determinant.wgsl");
 /// Columns factored, or unknowns solved, in one dispatch.
 pub(super) const BLOCK: usize = 32;
 
+/// What a workgroup needs that factors a matrix in its memory.
+const GROUP: &str = "const LANES = {{lanes}}u;
+var<private> origin: u32;
+fn at(i: u32, j: u32) -> u32 {
+    return origin + i * {{row}} + j * {{col}};
+}
+fn sync() {
+    storageBarrier();
+    workgroupBarrier();
+}";
 /// The rows of a block that starts at `first` and has `count` of them, in the order in which they become known.
 const SOLVE: &str = "for (var step = 0u; step < {{count}}; step++) {
         let i = select({{first}} + step, {{first}} + {{count}} - 1u - step, {{upper}});
@@ -76,6 +86,27 @@ pub(super) fn matrices<'a>(
     let kernel = kernel.walk(name, &v.shape[..rank - 2], &v.strides[..rank - 2]);
     kernel.number(strides[0], v.strides[rank - 2])?.number(strides[1], v.strides[rank - 1])
 }
+/// Shape and strides with the last two dimensions exchanged.
+pub(super) fn transposed(v: &View) -> (Dims, Dims) {
+    let (mut shape, mut strides, rank) = (Dims::from(v.shape), Dims::from(v.strides), v.shape.len());
+    shape.swap(rank - 2, rank - 1);
+    strides.swap(rank - 2, rank - 1);
+    (shape, strides)
+}
+/// A kernel that factors the columns `start` to `end` of the matrices `a` in place, a workgroup for each.
+pub(super) fn panel<'a>(
+    name: &'static str,
+    code: &'static str,
+    a: &View<'a>,
+    [start, end]: [usize; 2],
+) -> Result<Kernel<'a>> {
+    let kernel = Kernel::new(name, code, compute_of(a.dtype)?).text("group", GROUP).write("a", *a);
+    matrices(kernel, "a", ["row", "col"], a)?
+        .number("rows", sizes(a)[0])?
+        .number("start", start)?
+        .number("end", end)?
+        .number("matrices", count(a))
+}
 /// As many invocations in a workgroup as matrices of so many rows are worth.
 fn lanes(kernel: Kernel<'_>, rows: usize, columns: usize) -> Result<Kernel<'_>> {
     let (name, lanes) = if rows <= 64 { ("64 lanes", 64) } else { ("256 lanes", 256) };
@@ -98,16 +129,11 @@ pub fn lu(a: &View, pivots: &View, info: &View) -> Result<()> {
     let steps = rows.min(cols);
     for start in (0..if batch == 0 { 0 } else { steps }).step_by(BLOCK) {
         let end = steps.min(start + BLOCK);
-        let kernel = Kernel::new("lu", LU, compute_of(a.dtype)?).write("a", *a);
-        let kernel = matrices(kernel, "a", ["row", "col"], a)?
+        let kernel = panel("lu", LU, a, [start, end])?
             .write_index("pivots", *pivots)
             .write_index("info", *info)
-            .number("rows", rows)?
             .number("cols", cols)?
-            .number("steps", steps)?
-            .number("start", start)?
-            .number("end", end)?
-            .number("matrices", batch)?;
+            .number("steps", steps)?;
         lanes(kernel, rows.max(cols), end - start)?.launch_groups(batch)?;
         let right = Block::of(a, [start, end], [end, cols]);
         let left = Block::of(a, [start, end], [start, end]);
@@ -126,19 +152,11 @@ pub fn cholesky(a: &View, info: &View) -> Result<()> {
     let ([rows, _], batch) = (sizes(a), count(a));
     for start in (0..if batch == 0 { 0 } else { rows }).step_by(BLOCK) {
         let end = rows.min(start + BLOCK);
-        let kernel = Kernel::new("cholesky", CHOLESKY, compute_of(a.dtype)?).write("a", *a);
-        let kernel = matrices(kernel, "a", ["row", "col"], a)?
-            .write_index("info", *info)
-            .number("rows", rows)?
-            .number("start", start)?
-            .number("end", end)?
-            .number("matrices", batch)?;
+        let kernel = panel("cholesky", CHOLESKY, a, [start, end])?.write_index("info", *info);
         lanes(kernel, rows, end - start)?.launch_groups(batch)?;
         let below = Block::of(a, [end, rows], [start, end]);
         let below = below.view();
-        let (mut shape, mut strides, rank) = (Dims::from(below.shape), Dims::from(below.strides), below.shape.len());
-        shape.swap(rank - 2, rank - 1);
-        strides.swap(rank - 2, rank - 1);
+        let (shape, strides) = transposed(&below);
         let across = View { shape: &shape, strides: &strides, ..below };
         minus(&Block::of(a, [end, rows], [end, rows]).view(), &below, &across)?;
     }

@@ -6,7 +6,7 @@
 
 use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
-use super::params::TURNS;
+use super::params::ITERATIONS;
 use super::reduce::reduce;
 use super::view::{View, fits, halves, part};
 use crate::dtype::Scalar;
@@ -69,7 +69,7 @@ pub fn layer_norm_backward(from: &NormGrad, dx: &View, dw: &View, db: &View) -> 
     from.input.require_own()?;
     by_input(from, dx)?;
     let [rows, cols] = [dx.shape[0], dx.shape[1]];
-    let per_block = rows.div_ceil(BLOCKS).clamp(BLOCK, TURNS);
+    let per_block = rows.div_ceil(BLOCKS).clamp(BLOCK, ITERATIONS);
     let blocks = rows.div_ceil(per_block).max(1);
     let shape = [1, cols];
     let [dw, db] = [dw, db].map(|v| View { shape: &shape, strides: &[0, 1], ..*v });

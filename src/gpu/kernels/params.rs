@@ -10,7 +10,7 @@ use crate::gpu::driver::too_large;
 
 /// Iterations of one invocation's loop where a dispatch can be followed by another that goes on: drivers stop kernels
 /// that take seconds, and lavapipe silently ends all loops of an invocation after 65,535 iterations.
-pub(super) const TURNS: usize = 1 << 14;
+pub(super) const ITERATIONS: usize = 1 << 14;
 
 /// Invocations of a workgroup, unless a family says otherwise.
 pub(super) const GROUP: usize = 256;

@@ -2,7 +2,7 @@
 
 use super::element::compute_of;
 use super::kernel::Kernel;
-use super::params::TURNS;
+use super::params::ITERATIONS;
 use super::view::View;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
@@ -31,7 +31,7 @@ static TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 
 const BUSY: usize = 128;
 const DEEP: usize = 1024;
 /// The longest inner dimension of one kernel, whose loops turn several times for each of its elements.
-const DEEPEST: usize = TURNS;
+const DEEPEST: usize = ITERATIONS;
 
 /// The tile for `[m, k] x [k, n]`.
 pub(super) fn tile_for(m: usize, n: usize, batch: usize, dtype: DType) -> &'static Tile {

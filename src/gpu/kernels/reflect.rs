@@ -4,9 +4,7 @@
 //! as matrix products: `I - V T V^T`, where the inverse of `T` is `V^T V` above the diagonal and has the inverses of the factors
 //! on it (Schreiber and Van Loan 1989, Puglisi 1992).
 
-use super::element::compute_of;
-use super::factor::{BLOCK, Block, count, matrices, sizes, solve_triangular};
-use super::kernel::Kernel;
+use super::factor::{BLOCK, Block, count, panel, sizes, solve_triangular, transposed};
 use super::map::{copy, map};
 use super::matmul::matmul;
 use super::triangle::triangle;
@@ -32,13 +30,9 @@ pub fn qr(a: &View, taus: &View) -> Result<()> {
     let (name, width) = if rows > TALL { ("narrow", NARROW) } else { ("wide", BLOCK) };
     for start in (0..if batch == 0 { 0 } else { steps }).step_by(width) {
         let end = steps.min(start + width);
-        let kernel = Kernel::new("qr", QR, compute_of(a.dtype)?).write("a", *a).write("taus", *taus);
-        matrices(kernel, "a", ["row", "col"], a)?
-            .number("rows", rows)?
+        panel("qr", QR, a, [start, end])?
+            .write("taus", *taus)
             .number("steps", steps)?
-            .number("start", start)?
-            .number("end", end)?
-            .number("matrices", batch)?
             .scalar("least", Scalar::Float(least))
             .variant(name)
             .constant("lanes", LANES)
@@ -89,14 +83,6 @@ impl Matrices {
     fn view<'a>(&'a self, of: &View) -> View<'a> {
         View { buffer: &self.buffer, dtype: of.dtype, shape: &self.shape, strides: &self.strides, offset: 0 }
     }
-}
-
-/// Shape and strides with the last two dimensions exchanged.
-fn transposed(v: &View) -> (Dims, Dims) {
-    let (mut shape, mut strides, rank) = (Dims::from(v.shape), Dims::from(v.strides), v.shape.len());
-    shape.swap(rank - 2, rank - 1);
-    strides.swap(rank - 2, rank - 1);
-    (shape, strides)
 }
 
 /// Multiplies `c`, whose rows are those from `start`, by the reflections in columns `start` to `end` of `a`, or by the transpose

@@ -7,7 +7,7 @@
 use super::element::compute_of;
 use super::kernel::Kernel;
 use super::map::copy;
-use super::params::TURNS;
+use super::params::ITERATIONS;
 use super::reduce::reduce;
 use super::stage::stage_aliased;
 use super::view::{Input, View, part, resized};
@@ -164,7 +164,7 @@ pub fn recurrence(a: &View, b: &View, dim: usize, reverse: bool, out: &View) -> 
         return Ok(());
     }
     let shape = out.without(dim).0;
-    for first in (0..length).step_by(TURNS) {
+    for first in (0..length).step_by(ITERATIONS) {
         let mut kernel = Kernel::new("recurrence", RECURRENCE, compute_of(out.dtype)?);
         for (name, step, view) in [("a", "a_step", a), ("b", "b_step", b), ("out", "out_step", out)] {
             kernel = if name == "out" { kernel.write(name, *view) } else { kernel.read(name, *view) };
@@ -172,7 +172,7 @@ pub fn recurrence(a: &View, b: &View, dim: usize, reverse: bool, out: &View) -> 
             kernel = kernel.number(step, view.dim(dim).1)?;
         }
         kernel = kernel.number("lines", lines)?.number("length", length)?;
-        kernel = kernel.number("first", first)?.number("last", (first + TURNS).min(length))?;
+        kernel = kernel.number("first", first)?.number("last", (first + ITERATIONS).min(length))?;
         kernel.text("place", if reverse { "{{length}} - 1u - i" } else { "i" }).launch(lines)?;
     }
     Ok(())

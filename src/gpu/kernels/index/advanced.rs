@@ -10,7 +10,7 @@ use crate::gpu::driver::GpuBuffer;
 use crate::gpu::fault::Check;
 use crate::gpu::kernels::element::compute_of;
 use crate::gpu::kernels::kernel::Kernel;
-use crate::gpu::kernels::params::TURNS;
+use crate::gpu::kernels::params::ITERATIONS;
 use crate::gpu::kernels::stage::stage_aliased;
 use crate::gpu::kernels::template::Compute;
 use crate::gpu::kernels::view::View;
@@ -107,7 +107,7 @@ fn put(out: &View, plan: &Plan, values: &View) -> Result<()> {
 fn add(out: &View, plan: &Plan, values: &View) -> Result<()> {
     let positions: usize = plan.shape.iter().product();
     let parallel = positions > IN_ORDER && out.dtype.size() <= 4;
-    let iterations = if parallel { positions } else { TURNS };
+    let iterations = if parallel { positions } else { ITERATIONS };
     (0..positions).step_by(iterations).try_for_each(|first| {
         let last = (first + iterations).min(positions);
         add_some(out, plan, values, parallel, first, last)

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::gpu::fault::Check;
 use crate::gpu::kernels::element::compute_of;
 use crate::gpu::kernels::kernel::Kernel;
-use crate::gpu::kernels::params::TURNS;
+use crate::gpu::kernels::params::ITERATIONS;
 use crate::gpu::kernels::stage::stage_aliased;
 use crate::gpu::kernels::template::Compute;
 use crate::gpu::kernels::view::{Input, View};
@@ -133,7 +133,7 @@ impl Writes<'_> {
         let columns = self.index.numel() / length;
         let narrow = self.raw || self.out.dtype.size() <= 4;
         let parallel = columns < COLUMNS && length > IN_ORDER && narrow;
-        let iterations = if parallel { length } else { TURNS };
+        let iterations = if parallel { length } else { ITERATIONS };
         (0..length)
             .step_by(iterations)
             .try_for_each(|first| self.dispatch(parallel, first, (first + iterations).min(length)))
