@@ -4,7 +4,7 @@
 //! on operands of the layouts that were recorded; for any others the steps run as they are.
 
 use super::look::Look;
-use super::step::{Arg, Step};
+use super::step::{Arg, Step, Tensors};
 use crate::autograd::{diagnostics, history, mode};
 use crate::cpu::epilogue::Epilogue;
 use crate::cpu::loops::Loops;
@@ -107,7 +107,6 @@ impl Operands<'_> {
     }
 }
 
-type Tensors = SmallVec<[Tensor; 4]>;
 /// Numbers as elements of memory, each in its dtype.
 type Elements = SmallVec<[u64; 4]>;
 

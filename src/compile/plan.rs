@@ -5,7 +5,7 @@ use super::joined::Joined;
 use super::look::Look;
 use super::passes::{self, Parts, Passes, Stage};
 use super::prepared::Prepared;
-pub use super::step::{Arg, Slot, Source, Step, Variant};
+pub use super::step::{Arg, Slot, Source, Step, Tensors, Variant};
 use super::step::{missing, numbers};
 use crate::autograd::{self, GradGuard};
 use crate::device::Device;
@@ -21,8 +21,6 @@ use crate::storage::WeakStorage;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
 use std::fmt::Write;
-
-pub type Tensors = SmallVec<[Tensor; 4]>;
 
 /// What a run has made: its results, and the numbers that it has read.
 pub struct Ran {

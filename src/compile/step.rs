@@ -5,9 +5,11 @@ use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::number::{Number, Numbers};
 use crate::op::tracer::{Form, show};
-use crate::op::{Op, Value};
+use crate::op::{Body, Op, Value};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
+
+pub type Tensors = SmallVec<[Tensor; 4]>;
 
 /// Where a tensor comes from.
 #[derive(Clone)]
@@ -141,6 +143,11 @@ impl Step {
     }
     pub(super) fn op(&self) -> Option<&'static Op> {
         if let Step::Call { op, .. } = self { Some(op) } else { None }
+    }
+    /// Whether it only shows memory otherwise.
+    pub(super) fn is_view(&self) -> bool {
+        let Step::Call { op, form: Form::Functional, .. } = self else { return false };
+        matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_))
     }
     pub(super) fn reads(&self, mut each: impl FnMut(usize)) {
         match self {

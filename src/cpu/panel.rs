@@ -36,25 +36,9 @@ impl<T: Vectors> Panels<T> {
         (self.terms, self.cols) = (terms, cols);
         for first in (0..cols).step_by(wide) {
             let (filled, to) = (wide.min(cols - first), self.data.ptr().wrapping_add(first * terms));
-            let from = from.wrapping_add(first * col_step);
+            let from = Matrix { ptr: from.wrapping_add(first * col_step).cast_mut(), rows: term_step, cols: col_step };
             // SAFETY: the caller's promise; the room holds whole panels.
-            unsafe {
-                if filled < wide {
-                    to.write_bytes(0, wide * terms); // zero bits are 0.0
-                }
-                if col_step == 1 {
-                    (0..terms).for_each(|p| to.add(p * wide).copy_from_nonoverlapping(from.add(p * term_step), filled));
-                } else {
-                    // A few terms of all columns at a time: their lines of the panel stay in L1.
-                    for begin in (0..terms).step_by(16) {
-                        for j in 0..filled {
-                            for p in begin..terms.min(begin + 16) {
-                                *to.add(p * wide + j) = *from.add(j * col_step + p * term_step);
-                            }
-                        }
-                    }
-                }
-            }
+            unsafe { tiles::pack(from, terms, filled, wide, to) };
         }
     }
 

@@ -137,33 +137,30 @@ impl Lender {
     }
     /// Ends the recording: its numbers are plain again.
     pub fn end(self, _py: Python) -> Returned {
-        let lent: Vec<Lent> = all(|all| {
-            let mine: Vec<usize> = all.lent.iter().filter(|(_, l)| l.of == self.id).map(|(at, _)| *at).collect();
-            mine.iter().filter_map(|at| all.lent.remove(at)).collect()
-        });
-        let learned = all(|all| all.learned.remove(&self.id)).unwrap_or_default();
+        let (lent, learned) = self.take_back();
         let moved = lent.iter().filter(|l| l.moved).map(|l| l.object.as_ptr() as usize).collect();
-        let plain = |l: Lent| {
+        let numbers = lent.into_iter().map(|l| (l.object, l.number)).collect();
+        Returned { numbers, moved: RefCell::new(moved), learned }
+    }
+    /// Its numbers, which are plain again, and what it has learned; nothing the second time.
+    fn take_back(&self) -> (Vec<Lent>, Learned) {
+        let (lent, learned): (Vec<Lent>, _) = all(|all| {
+            let mine: Vec<usize> = all.lent.iter().filter(|(_, l)| l.of == self.id).map(|(at, _)| *at).collect();
+            let lent = mine.iter().filter_map(|at| all.lent.remove(at)).collect();
+            (lent, all.learned.remove(&self.id).unwrap_or_default())
+        });
+        for l in &lent {
             // SAFETY: the object was made with the layout of its own type, and the lock is held.
             unsafe { give_back(l.object.as_ptr()) };
-            (l.object, l.number)
-        };
-        Returned { numbers: lent.into_iter().map(plain).collect(), moved: RefCell::new(moved), learned }
+        }
+        (lent, learned)
     }
 }
 
 impl Drop for Lender {
     fn drop(&mut self) {
         // Where the call has failed, nobody has ended the recording.
-        let rest: Vec<Lent> = all(|all| {
-            all.learned.remove(&self.id);
-            let mine: Vec<usize> = all.lent.iter().filter(|(_, l)| l.of == self.id).map(|(at, _)| *at).collect();
-            mine.iter().filter_map(|at| all.lent.remove(at)).collect()
-        });
-        for l in rest {
-            // SAFETY: as in `end`.
-            unsafe { give_back(l.object.as_ptr()) };
-        }
+        self.take_back();
         HERE.set(self.previous.take());
     }
 }
@@ -239,14 +236,19 @@ fn scalar(o: &Bound<PyAny>) -> Option<Scalar> {
     }
 }
 
+/// A lent number as what it is in each run, and as an object of a type of Python's.
+fn looked_up<'py>(o: &Bound<'py, PyAny>) -> Option<(Number, Bound<'py, PyAny>)> {
+    let (at, py) = (o.as_ptr() as usize, o.py());
+    all(|all| all.lent.get(&at).map(|l| (l.number.clone(), l.plain.clone_ref(py).into_bound(py))))
+}
+
 /// A lent number as what it is in each run, and its value now.
 pub fn number(o: &Bound<PyAny>) -> Option<(Number, Scalar)> {
     if !is_lent(o.py(), o.as_ptr()) {
         return None;
     }
-    let (number, plain) =
-        all(|all| all.lent.get(&(o.as_ptr() as usize)).map(|l| (l.number.clone(), l.plain.clone_ref(o.py()))))?;
-    Some((number, scalar(plain.bind(o.py()))?))
+    let (number, plain) = looked_up(o)?;
+    Some((number, scalar(&plain)?))
 }
 
 /// The value of a lent number, which is fixed by that.
@@ -283,10 +285,8 @@ pub fn read<'py>(
 // --- the slots ---------------------------------------------------------------------------------
 /// An operand as a number: what it is in each run, and a plain object.
 fn operand<'py>(o: &Bound<'py, PyAny>) -> Option<(Number, Bound<'py, PyAny>)> {
-    let py = o.py();
-    if is_lent(py, o.as_ptr()) {
-        let found = all(|all| all.lent.get(&(o.as_ptr() as usize)).map(|l| (l.number.clone(), l.plain.clone_ref(py))));
-        return found.map(|(n, plain)| (n, plain.into_bound(py)));
+    if is_lent(o.py(), o.as_ptr()) {
+        return looked_up(o);
     }
     Some((Number::Constant(scalar(o)?), o.clone()))
 }

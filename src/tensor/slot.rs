@@ -3,7 +3,7 @@
 //! The graph itself lives in `autograd`; this is only what a tensor holds of it, behind the trait `GradFn`.
 //!
 //! Note [Leaves]: an edge to a leaf points to the leaf itself, without a node in between. Such edges are counted, and
-//! the first one assigns the leaf's `turn`, a sequence number below that of every node with an edge to it. The
+//! the first one assigns `leaf_seq`, a sequence number below that of every node with an edge to it. The
 //! `AccumulateGrad` that programs see is created on demand and lives as long as there are edges to the leaf, as
 //! PyTorch's does.
 

@@ -15,7 +15,7 @@ impl Uses {
     pub(super) fn none() -> Uses {
         Uses { count: AtomicU32::new(0), leaf_seq: AtomicU64::new(0) }
     }
-    /// Counts an edge; true where there was no other, whose turn `turn` then says.
+    /// Counts an edge; true where there was no other, whose number `leaf_seq` then gives.
     #[inline]
     pub(super) fn enter(&self, leaf_seq: impl Fn() -> u64) -> bool {
         let count = &self.count;

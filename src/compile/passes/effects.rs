@@ -84,7 +84,7 @@ impl Effects {
             Step::Call { op, form, args, draws, .. } => {
                 e.takes_numbers = args.iter().any(|a| matches!(a, Arg::Number(n, _) if !n.is_given()));
                 let functional = *form == Form::Functional;
-                let view = functional && matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_));
+                let view = step.is_view();
                 let copies = functional && matches!(&op.body, Body::Kernel(k) if k.copies);
                 let elementwise = *form != Form::Out
                     && matches!(op.body, Body::Elementwise(_))

@@ -19,17 +19,17 @@ pub fn run(parts: &Parts, stages: Vec<Stage>) -> Vec<Stage> {
     if stages.is_empty() {
         return stages;
     }
-    let mut work = Work::new(parts, stages);
-    let order: Vec<Place> = (0..work.stages.len()).map(Place::Stage).collect();
-    let before = work.peak(&work.spans(&order), order.len()).0;
-    let (best, after) = work.improve(order, before);
+    let mut schedule = Schedule::new(parts, stages);
+    let order: Vec<Place> = (0..schedule.stages.len()).map(Place::Stage).collect();
+    let before = schedule.peak(&schedule.spans(&order), order.len()).0;
+    let (best, after) = schedule.improve(order, before);
     if before.saturating_sub(after) <= before / WORTH {
-        return work.stages;
+        return schedule.stages;
     }
-    let mut stages: Vec<Option<Stage>> = work.stages.into_iter().map(Some).collect();
+    let mut stages: Vec<Option<Stage>> = schedule.stages.into_iter().map(Some).collect();
     let at = |place: Place| match place {
         Place::Stage(i) => stages[i].take(),
-        Place::Again(i) => Some(Stage::Step(work.again[i].0, work.again[i].1.clone())),
+        Place::Again(i) => Some(Stage::Step(schedule.again[i].0, schedule.again[i].1.clone())),
     };
     best.into_iter().filter_map(at).collect()
 }
@@ -65,7 +65,7 @@ impl Span {
     }
 }
 
-struct Work {
+struct Schedule {
     memories: Memories,
     stages: Vec<Stage>,
     touched: Vec<Touched>,
@@ -77,8 +77,8 @@ struct Work {
     fixed: Vec<usize>,
 }
 
-impl Work {
-    fn new(parts: &Parts, stages: Vec<Stage>) -> Work {
+impl Schedule {
+    fn new(parts: &Parts, stages: Vec<Stage>) -> Schedule {
         let memories = Memories::of(parts.sources, parts.looks);
         let fresh = |n: usize| if let Memory::Fresh(m) = memories.at(n) { Some(m) } else { None };
         let mut bytes: HashMap<usize, usize> = HashMap::new();
@@ -98,7 +98,7 @@ impl Work {
             }
         }
         let touched = stages.iter().map(|s| Touched::by_stage(s, &memories)).collect();
-        Work { memories, stages, touched, again: Vec::new(), touched_again: Vec::new(), bytes, fixed }
+        Schedule { memories, stages, touched, again: Vec::new(), touched_again: Vec::new(), bytes, fixed }
     }
     fn touched(&self, place: Place) -> &Touched {
         match place {
@@ -182,7 +182,7 @@ impl Work {
         let late = *span.places.iter().find(|&&p| p > peak)?;
         let made = self.steps(order[span.made()]);
         let &(origin, step) =
-            made.iter().find(|(_, s)| !is_view(s) && makes(s, |n| self.fresh(n) == Some(span.memory)))?;
+            made.iter().find(|(_, s)| !s.is_view() && makes(s, |n| self.fresh(n) == Some(span.memory)))?;
         let Step::Call { results, .. } = step else { return None };
         if !self.is_cheap(step) || results.iter().any(|&n| self.fresh(n).is_none_or(|m| self.fixed.contains(&m))) {
             return None;
@@ -224,7 +224,7 @@ impl Work {
                 continue;
             }
             let before = order[span.made()..late].iter().flat_map(|p| self.steps(*p));
-            let (origin, view) = before.into_iter().find(|(_, s)| makes(s, |m| m == n)).filter(|(_, s)| is_view(s))?;
+            let (origin, view) = before.into_iter().find(|(_, s)| makes(s, |m| m == n)).filter(|(_, s)| s.is_view())?;
             view.reads(|m| wanted.push(m));
             steps.push((origin, view.clone()));
         }
@@ -275,7 +275,7 @@ impl Touched {
                 }
             };
             step.reads(|n| note(n, false));
-            step.makes(|n| note(n, !is_view(step)));
+            step.makes(|n| note(n, !step.is_view()));
             step.writes(|n| touched.writes.push(memories.at(n)));
         }
         touched.all.sort_unstable();
@@ -288,9 +288,4 @@ fn makes(step: &Step, which: impl Fn(usize) -> bool) -> bool {
     let mut found = false;
     step.makes(|n| found |= which(n));
     found
-}
-
-fn is_view(step: &Step) -> bool {
-    let Step::Call { op, form: Form::Functional, .. } = step else { return false };
-    matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_))
 }

@@ -101,7 +101,7 @@ impl<T: Vectors> Job<T> for Rows<T> {
                     let to = self.memory[0].wrapping_add(first * terms);
                     let from = self.columns.from(term, col + first);
                     // SAFETY: the block lies inside the matrix, and the memory holds whole panels.
-                    unsafe { pack(from, terms, width.min(cols - first), width, to) };
+                    unsafe { tiles::pack(from, terms, width.min(cols - first), width, to) };
                 }
                 for row in (0..self.sizes[0]).step_by(U::ROWS) {
                     let count = U::ROWS.min(self.sizes[0] - row);
@@ -177,29 +177,6 @@ impl<T: Vectors> Rows<T> {
                     for j in 0..size[1] {
                         finish(i, j);
                     }
-                }
-            }
-        }
-    }
-}
-
-/// Packs `filled` columns of a matrix, `terms` long, into a panel of `width`; missing columns are zero.
-///
-/// # Safety
-/// The columns lie inside the matrix, and the panel in memory.
-#[inline(always)]
-unsafe fn pack<T: Copy>(from: Matrix<T>, terms: usize, filled: usize, width: usize, to: *mut T) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if filled < width {
-            to.write_bytes(0, terms * width); // zero bits are 0.0
-        }
-        // A few terms of all columns at a time: their lines of the panel stay in L1.
-        for begin in (0..terms).step_by(16) {
-            let end = terms.min(begin + 16);
-            for j in 0..filled {
-                for p in begin..end {
-                    *to.add(p * width + j) = *from.at(p, j);
                 }
             }
         }

@@ -283,6 +283,32 @@ impl<T: Copy> Rows<T> for Strided<T> {
     }
 }
 
+/// Packs `filled` columns of a matrix of `terms` rows into a panel of `width`; missing columns are zero.
+///
+/// # Safety
+/// The columns lie inside the matrix, and the panel in memory.
+#[inline(always)]
+pub unsafe fn pack<T: Copy>(from: Matrix<T>, terms: usize, filled: usize, width: usize, to: *mut T) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if filled < width {
+            to.write_bytes(0, terms * width); // zero bits are 0.0
+        }
+        if from.cols == 1 {
+            (0..terms).for_each(|p| to.add(p * width).copy_from_nonoverlapping(from.at(p, 0), filled));
+            return;
+        }
+        // A few terms of all columns at a time: their lines of the panel stay in L1.
+        for begin in (0..terms).step_by(16) {
+            for j in 0..filled {
+                for p in begin..terms.min(begin + 16) {
+                    *to.add(p * width + j) = *from.at(p, j);
+                }
+            }
+        }
+    }
+}
+
 /// Rows of a matrix in memory with a distance known to the compiler, so that their addresses need no registers; terms lie
 /// side by side.
 #[derive(Clone, Copy)]

@@ -38,21 +38,9 @@ pub fn scatter(
     include_self: bool,
 ) -> Result<()> {
     let size = out.dim(dim).0;
-    ensure(fits(&out, dim, &index, &source), "scatter")?;
     // SAFETY: the index is a view.
     unsafe { check(index, 0, size) }.map_err(out_of_reach(dim, size))?;
     scatter_into(out, dim, index, source, mode, include_self)
-}
-
-fn fits(out: &View, dim: usize, index: &View, source: &Source) -> bool {
-    let covers = match source {
-        Source::View(s) => {
-            let sizes = index.shape.iter().zip(s.shape).all(|(i, s)| i <= s);
-            s.ndim() == index.ndim() && sizes && s.dtype == out.dtype && out.is_apart(s)
-        }
-        Source::Scalar(_) => true,
-    };
-    covers && super::reaches(index, dim, out) && out.is_apart(index)
 }
 
 /// `scatter` into a result that nobody has seen: indices are compared with the size once, where they are used, so an error
@@ -66,7 +54,14 @@ pub fn scatter_into(
     include_self: bool,
 ) -> Result<()> {
     let size = out.dim(dim).0;
-    ensure(fits(&out, dim, &index, &source), "scatter")?;
+    let covers = match &source {
+        Source::View(s) => {
+            let sizes = index.shape.iter().zip(s.shape).all(|(i, s)| i <= s);
+            s.ndim() == index.ndim() && sizes && s.dtype == out.dtype && out.is_apart(s)
+        }
+        Source::Scalar(_) => true,
+    };
+    ensure(covers && super::reaches(&index, dim, &out) && out.is_apart(&index), "scatter")?;
     if out.dtype.is_complex() && matches!(mode, ScatterMode::Max | ScatterMode::Min) {
         return Err(Error::not_implemented("scatter_reduce(): amax and amin are not defined for complex numbers"));
     }
