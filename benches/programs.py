@@ -11,7 +11,7 @@ from pathlib import Path
 
 from timing import timed
 
-OPTIMIZERS = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
+OPTIMIZERS = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop")
 
 
 def mlp(torch):

@@ -139,7 +139,7 @@ pub trait Float: Arith + Ordered {
     fn exp<F: Fuse>(self) -> Self;
     /// For numbers of at most zero, and NaN.
     fn exp_nonpositive<F: Fuse>(self) -> Self;
-    fn ln(self) -> Self;
+    fn ln<F: Fuse>(self) -> Self;
     fn to_f64(self) -> f64;
     fn from_f64(x: f64) -> Self;
 }
@@ -171,8 +171,9 @@ impl Float for f32 {
     fn exp_nonpositive<F: Fuse>(self) -> f32 {
         math::exp_nonpositive::<f32, F>(self)
     }
-    fn ln(self) -> f32 {
-        f32::ln(self)
+    #[inline(always)]
+    fn ln<F: Fuse>(self) -> f32 {
+        Fp::<f32, F>::new(self).ln().0
     }
     #[inline(always)]
     fn to_f64(self) -> f64 {
@@ -211,8 +212,9 @@ impl Float for f64 {
     fn exp_nonpositive<F: Fuse>(self) -> f64 {
         math::exp_nonpositive::<f64, F>(self)
     }
-    fn ln(self) -> f64 {
-        f64::ln(self)
+    #[inline(always)]
+    fn ln<F: Fuse>(self) -> f64 {
+        Fp::<f64, F>::new(self).ln().0
     }
     #[inline(always)]
     fn to_f64(self) -> f64 {

@@ -50,17 +50,22 @@ unsafe fn of_lanes<T: Arith, const I: usize, const N: usize, const L: usize>(
             }
         }
     }
-    // Without `black_box` LLVM would merge this with the additions below and compile scalar lanes.
-    std::hint::black_box(all).map(|mut lanes| {
-        let mut width = L;
-        while width > 1 {
-            width /= 2;
-            for i in 0..width {
-                lanes[i] = lanes[i].plus(lanes[i + width]);
-            }
+    all.map(|lanes| merged(lanes, T::plus))
+}
+
+/// All lanes, a power of two, merged pairwise.
+#[inline(always)]
+pub fn merged<T: Copy, const L: usize>(lanes: [T; L], f: impl Fn(T, T) -> T) -> T {
+    // Without `black_box` LLVM would merge the loop that made the lanes with this one and compile scalar lanes.
+    let mut lanes = std::hint::black_box(lanes);
+    let mut width = L;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] = f(lanes[i], lanes[i + width]);
         }
-        lanes[0]
-    })
+    }
+    lanes[0]
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! Softmax and log-softmax along one dimension, and their gradients.
 //!
 //! Lines that are dense in memory are processed one by one through a padded buffer of the compute type (f32 for
-//! the half types); lines that do not fit the cache, in pieces that are read three times. Other lines advance together,
-//! row by row, so that memory is accessed in order; exponentials are then computed twice, which costs less than storing
-//! them.
+//! the half types); lines that do not fit the cache, in pieces that are read three times; short lines, as the columns of
+//! a transposed copy, where lines fill the registers. Other lines advance together, row by row, so that memory is
+//! accessed in order; exponentials are then computed twice, which costs less than storing them.
 
 use super::arith::{Float, greater};
-use super::lanes::sums;
+use super::lanes::{merged, sums};
 use super::lines::Others;
 use super::number_class::Fuse;
 use super::parallel::par_for;
 use super::reduce::reducer::{Lanes, Reducer};
 use super::reduce::reducers::{Max, SumExp};
 use super::simd::{self, Kernel};
+use super::strided;
 use super::view::{View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -21,6 +22,8 @@ use std::marker::PhantomData;
 /// Longest line that is held whole, padded to whole chunks.
 const LINE: usize = 16384;
 const CHUNK: usize = 32;
+/// Longest line that is processed as a column.
+const SHORT: usize = 64;
 /// Elements of the lines of a call, about, if they are that short.
 const CALL: usize = 4096;
 /// Neighbouring lines that advance together.
@@ -110,6 +113,32 @@ impl Tile<'_> {
         // SAFETY: as in `piece`.
         unsafe { store(v.dtype, v.at(self.offset + i * self.along), self.across, buffer.len(), buffer.as_ptr()) }
     }
+    /// Reads short lines as the columns of `to`.
+    fn read_columns<T: Float>(&self, [length, lines]: [usize; 2], to: &mut [T], buffer: &mut [T]) {
+        let (to, buffer) = (&mut to[..length * lines], &mut buffer[..length * lines]);
+        let own = self.is_own::<T>();
+        if !own {
+            for i in 0..lines {
+                self.line(i).piece(0, length, buffer[i * length..].as_mut_ptr());
+            }
+        }
+        let (from, across) =
+            if own { (self.view.at(self.offset).cast_const(), self.across) } else { (buffer.as_ptr().cast(), length) };
+        // SAFETY: as in `piece`; the buffers hold the lines.
+        unsafe { strided::gather(size_of::<T>(), from, &[(length, 1), (lines, across)], to.as_mut_ptr().cast()) }
+    }
+    /// Writes them.
+    fn write_columns<T: Float>(&self, [length, lines]: [usize; 2], from: &[T], buffer: &mut [T]) {
+        let (from, buffer) = (&from[..length * lines], &mut buffer[..length * lines]);
+        let own = self.is_own::<T>();
+        let (to, across) =
+            if own { (self.view.at(self.offset), self.across) } else { (buffer.as_mut_ptr().cast(), length) };
+        // SAFETY: as above.
+        unsafe { strided::scatter(size_of::<T>(), from.as_ptr().cast(), to, &[(length, 1), (lines, across)]) }
+        if !own {
+            (0..lines).for_each(|i| self.line(i).keep(0, length, buffer[i * length..].as_ptr()));
+        }
+    }
 }
 
 /// The same lines of all operands, with buffers for a piece of a line or a row of lines.
@@ -117,9 +146,19 @@ struct Job<'a, T, const N: usize> {
     tiles: [Tile<'a>; N],
     length: usize,
     lines: usize,
-    /// Whether lines are processed one by one.
-    dense: bool,
-    buffers: [&'a mut [T]; 2],
+    order: Order,
+    buffers: [&'a mut [T]; 3],
+}
+
+/// How lines are processed.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// One by one.
+    Lines,
+    /// Together, in a transposed copy.
+    Columns,
+    /// Together, row by row.
+    Rows,
 }
 
 /// Calls `f` for every tile of lines along `dim`.
@@ -131,15 +170,24 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
     let length = views[0].dim(dim).0;
     let (width, across) = others.pop();
     let dense = width == 1 || views[0].dim(dim).1 <= across[0];
-    let most = match dense {
-        true => (CALL / length).max(1),
-        false => TILE,
+    let order = match dense {
+        true if length <= SHORT && width >= CHUNK => Order::Columns,
+        true => Order::Lines,
+        false => Order::Rows,
+    };
+    let most = match order {
+        Order::Rows => TILE,
+        _ => (CALL / length).clamp(1, TILE),
     };
     let per_row = width.div_ceil(most);
-    let room = if dense { length.min(LINE).next_multiple_of(CHUNK) } else { TILE.min(width) };
+    let room = match order {
+        Order::Lines => length.min(LINE).next_multiple_of(CHUNK),
+        Order::Columns => length * most.min(width),
+        Order::Rows => TILE.min(width),
+    };
     par_for(others.count() * per_row, (1 << 13) / (length * most.min(width)), |range| {
         // Bounded by a line or a tile.
-        let (mut a, mut b) = (vec![T::ZERO; room], vec![T::ZERO; room]);
+        let (mut a, mut b, mut c) = (vec![T::ZERO; room], vec![T::ZERO; room], vec![T::ZERO; room]);
         let mut at = others.walk(range.start / per_row);
         for unit in range {
             let start = unit % per_row * most;
@@ -148,7 +196,7 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
                 let offset = at.offsets[k] + start * across[k];
                 Tile { view: views[k], offset, along: views[k].dim(dim).1, across: across[k] }
             };
-            f(Job { tiles: std::array::from_fn(tile), length, lines, dense, buffers: [&mut a, &mut b] });
+            f(Job { tiles: std::array::from_fn(tile), length, lines, order, buffers: [&mut a, &mut b, &mut c] });
             if start + lines == width {
                 at.step();
             }
@@ -164,10 +212,11 @@ impl<T: Float> Kernel for Forward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        match self.job.dense {
-            true if self.job.length <= LINE => self.whole::<F>(),
-            true => self.pieces::<F>(),
-            false => self.columns::<F>(),
+        match self.job.order {
+            Order::Lines if self.job.length <= LINE => self.whole::<F>(),
+            Order::Lines => self.pieces::<F>(),
+            Order::Columns => self.columns::<F>(),
+            Order::Rows => self.rows::<F>(),
         }
     }
 }
@@ -175,13 +224,12 @@ impl<T: Float> Forward<'_, T> {
     /// Lines padded with the lowest number, whose exponential is zero.
     #[inline(always)]
     fn whole<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, lines, buffers: [a, b], .. } = self.job;
+        let Job { tiles: [input, out], length, lines, buffers: [a, b, _], .. } = self.job;
         for i in 0..lines {
             let (input, out) = (input.line(i), out.line(i));
             let x = padded(&input, length, a, T::LOWEST);
             // A NaN is passed over here, and makes the sum NaN.
-            let used = length.min(CHUNK);
-            let most = folded(x, used, T::LOWEST, |most, x| if x > most { x } else { most });
+            let most = folded(x, T::LOWEST, |most, x| if x > most { x } else { most });
             let mut sums = [T::ZERO; CHUNK];
             for (x, y) in x.as_chunks::<CHUNK>().0.iter().zip(b.as_chunks_mut::<CHUNK>().0) {
                 for l in 0..CHUNK {
@@ -191,12 +239,12 @@ impl<T: Float> Forward<'_, T> {
                     sums[l] = sums[l].plus(y[l]);
                 }
             }
-            let sum = sums[..used].iter().copied().fold(T::ZERO, T::plus);
+            let sum = merged(sums, T::plus);
             let to = out.place(0, b.as_mut_ptr());
             // SAFETY: the line and the buffers have `length` elements.
             unsafe {
                 if self.log {
-                    let log_sum = sum.ln();
+                    let log_sum = sum.ln::<F>();
                     each([x.as_ptr()], to, length, |[v]| v.minus(most).minus(log_sum));
                 } else {
                     let scale = T::ONE.divide(sum);
@@ -209,7 +257,7 @@ impl<T: Float> Forward<'_, T> {
 
     #[inline(always)]
     fn pieces<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, buffers: [a, _], .. } = self.job;
+        let Job { tiles: [input, out], length, buffers: [a, ..], .. } = self.job;
         let a = a.as_mut_ptr();
         let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
         let mut max = T::LOWEST;
@@ -224,7 +272,7 @@ impl<T: Float> Forward<'_, T> {
             // SAFETY: as above.
             sum = sum.plus(unsafe { Lanes(SumExp::<T, F>(max, PhantomData)).block::<F>(x, n) });
         }
-        let (scale, log_sum) = (T::ONE.divide(sum), sum.ln());
+        let (scale, log_sum) = (T::ONE.divide(sum), sum.ln::<F>());
         for (start, n) in pieces() {
             let x = input.piece(start, n, a);
             let y = out.place(start, a);
@@ -242,7 +290,34 @@ impl<T: Float> Forward<'_, T> {
 
     #[inline(always)]
     fn columns<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, lines, buffers: [row, _], .. } = self.job;
+        let Job { tiles: [input, out], length, lines, buffers: [a, b, _], .. } = self.job;
+        input.read_columns([length, lines], a, b);
+        let rows = &mut a[..length * lines];
+        let (mut max, mut sum) = ([T::LOWEST; TILE], [T::ZERO; TILE]);
+        for row in rows.chunks_exact(lines) {
+            max.iter_mut().zip(row).for_each(|(m, &v)| *m = if v > *m { v } else { *m }); // NaN: as in `whole`
+        }
+        let (max, sum) = (&max[..lines], &mut sum[..lines]);
+        for (row, e) in rows.chunks_exact_mut(lines).zip(b.chunks_exact_mut(lines)) {
+            for l in 0..lines {
+                row[l] = row[l].minus(max[l]);
+                e[l] = row[l].exp_nonpositive::<F>();
+                sum[l] = sum[l].plus(e[l]);
+            }
+        }
+        sum.iter_mut().for_each(|s| *s = if self.log { s.ln::<F>() } else { T::ONE.divide(*s) });
+        for (row, e) in rows.chunks_exact_mut(lines).zip(b.chunks_exact(lines)) {
+            match self.log {
+                true => row.iter_mut().zip(&*sum).for_each(|(v, &s)| *v = v.minus(s)),
+                false => row.iter_mut().zip(e).zip(&*sum).for_each(|((v, e), &s)| *v = e.times(s)),
+            }
+        }
+        out.write_columns([length, lines], rows, b);
+    }
+
+    #[inline(always)]
+    fn rows<F: Fuse>(self) {
+        let Job { tiles: [input, out], length, lines, buffers: [row, ..], .. } = self.job;
         let row = &mut row[..lines];
         let (mut max, mut sum) = ([T::LOWEST; TILE], [T::ZERO; TILE]);
         for i in 0..length {
@@ -261,7 +336,7 @@ impl<T: Float> Forward<'_, T> {
             sum.iter_mut().zip(&part).for_each(|(s, &p)| *s = s.plus(p));
         }
         for s in &mut sum[..lines] {
-            *s = if self.log { s.ln() } else { T::ONE.divide(*s) };
+            *s = if self.log { s.ln::<F>() } else { T::ONE.divide(*s) };
         }
         for i in 0..length {
             input.read_row(i, row);
@@ -295,16 +370,16 @@ fn padded<'a, T: Float>(line: &Tile, length: usize, buffer: &'a mut [T], rest: T
     buffer
 }
 
-/// All elements of whole chunks, folded lane by lane; lanes beyond the first `used` hold only `start`.
+/// All elements of whole chunks, folded lane by lane.
 #[inline(always)]
-fn folded<T: Copy>(x: &[T], used: usize, start: T, f: impl Fn(T, T) -> T) -> T {
+fn folded<T: Copy>(x: &[T], start: T, f: impl Fn(T, T) -> T) -> T {
     let mut lanes = [start; CHUNK];
     for x in x.as_chunks::<CHUNK>().0 {
         for l in 0..CHUNK {
             lanes[l] = f(lanes[l], x[l]);
         }
     }
-    lanes[..used].iter().copied().fold(start, f)
+    merged(lanes, f)
 }
 
 /// `y[i] = f(x[i])` for `n` elements; `y` may be one of the operands.
@@ -327,14 +402,18 @@ impl<T: Float> Kernel for Backward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        if self.job.dense { self.lines::<F>() } else { self.columns::<F>() }
+        match self.job.order {
+            Order::Lines => self.lines::<F>(),
+            Order::Columns => self.columns::<F>(),
+            Order::Rows => self.rows::<F>(),
+        }
     }
 }
 impl<T: Float> Backward<'_, T> {
     #[inline(always)]
     fn lines<F: Fuse>(self) {
         let Job { tiles, length, lines, buffers, .. } = self.job;
-        let [a, b] = buffers.map(|b| b.as_mut_ptr());
+        let [a, b, _] = buffers.map(|b| b.as_mut_ptr());
         let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
         for [output, grad, out] in (0..lines).map(|i| tiles.map(|tile| tile.line(i))) {
             let mut sum = T::ZERO;
@@ -367,7 +446,31 @@ impl<T: Float> Backward<'_, T> {
 
     #[inline(always)]
     fn columns<F: Fuse>(self) {
-        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b], .. } = self.job;
+        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b, c], .. } = self.job;
+        output.read_columns([length, lines], a, c);
+        grad.read_columns([length, lines], b, c);
+        let (y, g) = (&a[..length * lines], &mut b[..length * lines]);
+        let mut sum = [T::ZERO; TILE];
+        let sum = &mut sum[..lines];
+        for (g, y) in g.chunks_exact(lines).zip(y.chunks_exact(lines)) {
+            match self.log {
+                true => sum.iter_mut().zip(g).for_each(|(s, &g)| *s = s.plus(g)),
+                false => sum.iter_mut().zip(g).zip(y).for_each(|((s, g), &y)| *s = s.plus(g.times(y))),
+            }
+        }
+        for (g, y) in g.chunks_exact_mut(lines).zip(y.chunks_exact(lines)) {
+            let terms = g.iter_mut().zip(y).zip(&*sum);
+            match self.log {
+                true => terms.for_each(|((g, y), &s)| *g = g.minus(y.exp::<F>().times(s))),
+                false => terms.for_each(|((g, y), &s)| *g = y.times(g.minus(s))),
+            }
+        }
+        out.write_columns([length, lines], g, c);
+    }
+
+    #[inline(always)]
+    fn rows<F: Fuse>(self) {
+        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b, _], .. } = self.job;
         let (y, g) = (&mut a[..lines], &mut b[..lines]);
         let mut sum = [T::ZERO; TILE];
         for i in 0..length {

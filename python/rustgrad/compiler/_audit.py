@@ -100,14 +100,6 @@ _OF_TENSORS = set(
 _VALUES = (int, float, complex, bool, str, bytes, type(None), dtype, _device, Size, range, slice, type(Ellipsis))
 _NO_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _OP_TYPES = (type(ops["add"]), type(ops["add"].__get__(_C.ops["zeros"]((1,)))))
-# Options of optimizers that the fused step takes as the group has them: the arguments of the op that they become.
-_ADAM = {"lr": ("lr",), "betas": ("beta1", "beta2"), "eps": ("eps",), "weight_decay": ("weight_decay",)}
-_SLOTTED = {
-    "Adam": _ADAM,
-    "AdamW": _ADAM,
-    "SGD": {name: (name,) for name in ("lr", "momentum", "dampening", "weight_decay")},
-    "Adagrad": {name: (name,) for name in ("lr", "lr_decay", "eps", "weight_decay")},
-}
 # Called without being named.
 _FORMATTED = {"__repr__", "__str__", "__format__"}
 _CONSTRUCTED = {"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__"}
@@ -537,10 +529,10 @@ class Audit:
         self.checks.append((place, "dict", space, True, entries))
 
     def _group(self, t, group, place):
-        slotted = self.slots and t.__name__ in _SLOTTED and type(group.get("lr")) is float
+        slotted = self.slots and t._fused_options and type(group.get("lr")) is float
         numbers = []
-        if slotted and group.get("fused") is not False and not group.get("differentiable"):
-            for name, arguments in _SLOTTED[t.__name__].items():
+        if slotted and t._may_fuse(group):
+            for name, arguments in t._fused_options.items():
                 value = group.get(name)
                 if type(value) is float:
                     numbers.append((arguments[0], name, None))

@@ -30,6 +30,7 @@ class Adagrad(Optimizer):
     """
 
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+    _fused_options = {name: (name,) for name in ("lr", "lr_decay", "eps", "weight_decay")}
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class Adagrad(Optimizer):
 
     def _update_all(self, group):
         lr = to_scalar(group["lr"])
-        if group["fused"] is False or group["differentiable"] or isinstance(lr, Tensor):
+        if not self._may_fuse(group) or isinstance(lr, Tensor):
             return False
         params, grads, sums, steps = self._gather(group, "sum", "step")
         _add_to_each(steps, 1)

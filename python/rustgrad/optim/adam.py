@@ -63,6 +63,7 @@ class Adam(Optimizer):
         "fused": None,
         "decoupled_weight_decay": False,
     }
+    _fused_options = {"betas": ("beta1", "beta2"), **{name: (name,) for name in ("lr", "eps", "weight_decay")}}
 
     def __init__(
         self,
@@ -112,7 +113,7 @@ class Adam(Optimizer):
 
     def _update_all(self, group):
         lr, (beta1, beta2) = to_scalar(group["lr"]), map(to_scalar, group["betas"])
-        if group["fused"] is False or group["differentiable"] or any(isinstance(v, Tensor) for v in (lr, beta1, beta2)):
+        if not self._may_fuse(group) or any(isinstance(v, Tensor) for v in (lr, beta1, beta2)):
             return False
         amsgrad = group["amsgrad"]
         names = ("max_exp_avg_sq",) if amsgrad else ()

@@ -2,7 +2,7 @@
 
 A rule gives two methods: `_init_state` makes a parameter's state, `_update` changes one parameter by
 composed tensor ops. Where the op table has a fused form of the rule, the subclass's `_update_all` calls
-that once for all parameters of a group, and `_update` stays as its oracle, which `fused=False` selects.
+that once for all parameters of a group, and `_update` stays as its oracle, which `fused=False` selects; in rules without that argument, `foreach=False`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..utils.hooks import RemovableHandle
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Any, ClassVar, TypeAlias, TypeVar
 
     _F = TypeVar("_F", bound=Callable[..., Any])
     # Parameters, pairs of name and parameter, or groups: dicts with "params" and options.
@@ -151,6 +151,8 @@ class Optimizer:
     """
 
     _step_defaults = {}
+    # Options that the fused op takes as the group has them: the arguments of the op that they become.
+    _fused_options: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -369,6 +371,12 @@ class Optimizer:
     def _update_all(self, group: dict[str, Any]) -> bool:
         """Changes all parameters of a group by one fused op; False where the rule or its options have none."""
         return False
+
+    @staticmethod
+    def _may_fuse(group):
+        """Whether the options leave the step to a fused op, which records nothing and takes numbers alone."""
+        composed = group.get("fused") is False or ("fused" not in group and group.get("foreach") is False)
+        return not composed and not group.get("differentiable")
 
     def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         """Fills the empty `state` of a parameter."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._base import full_like, ones_like, zeros_like
+from .._base import full_like, ones_like, ops, zeros_like
 from .adam import as_real
 from .optimizer import Optimizer, check_lr, step_tensor, to_scalar
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from .optimizer import ParamsT
 
 __all__ = ["Rprop"]
+
+_add_to_each = ops["_foreach_add_"]
+_fused_rprop = ops["_fused_rprop_"]
 
 
 class Rprop(Optimizer):
@@ -61,6 +64,25 @@ class Rprop(Optimizer):
         state["step"] = step_tensor()
         state["prev"] = zeros_like(param)
         state["step_size"] = full_like(param, complex(first, first) if param.is_complex() else first)
+
+    def _update_all(self, group):
+        if not self._may_fuse(group):
+            return False
+        (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
+        params, grads, steps, previous, sizes = self._gather(group, "step", "prev", "step_size")
+        _add_to_each(steps, 1)
+        _fused_rprop(
+            params,
+            grads,
+            previous,
+            sizes,
+            step_size_min=least,
+            step_size_max=most,
+            etaminus=shrink,
+            etaplus=grow,
+            maximize=group["maximize"],
+        )
+        return True
 
     def _update(self, group, param, grad, state):
         (shrink, grow), bounds = group["etas"], group["step_sizes"]

@@ -39,6 +39,7 @@ class SGD(Optimizer):
         "differentiable": False,
         "fused": None,
     }
+    _fused_options = {name: (name,) for name in ("lr", "momentum", "dampening", "weight_decay")}
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class SGD(Optimizer):
 
     def _update_all(self, group):
         lr = to_scalar(group["lr"])
-        if group["fused"] is False or group["differentiable"] or isinstance(lr, Tensor):
+        if not self._may_fuse(group) or isinstance(lr, Tensor):
             return False
         params, grads = with_grad(group)
         if not group["momentum"]:

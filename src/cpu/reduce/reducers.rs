@@ -331,7 +331,7 @@ impl<T: Float> Reducer<T> for LogSumExp {
         (max, to(a).plus(to(b)))
     }
     fn finish(self, (max, sum): (T, T), _: usize) -> T {
-        shift(max).plus(sum.ln())
+        shift(max).plus(sum.ln::<Plain>())
     }
 }
 

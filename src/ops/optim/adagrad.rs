@@ -3,7 +3,6 @@
 use super::pass::{Numbers, Update, items, run, writes_lists};
 use super::{STEP, decayed, sign, steps};
 use crate::cpu::arith::Float;
-use crate::gpu::Step;
 use crate::op::*;
 use smallvec::smallvec;
 
@@ -41,8 +40,12 @@ struct Adagrad {
 }
 
 impl Update<3> for Adagrad {
-    const SHADER: Step = Step::Adagrad;
-    const NAMES: [&'static str; 3] = ["x", "g", "s"];
+    const NAME: &'static str = "adagrad";
+    const TENSORS: [&'static str; 3] = ["x", "g", "s"];
+    const WGSL: &'static str = "g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += x * {{decay}}; }
+    s += g * g;
+    x += {{rate}} * g / (sqrt_(s) + {{eps}});";
     fn rule<T: Float>(self) -> impl Fn([T; 3]) -> [T; 3] {
         let n = T::from_f64;
         let (rate, decay, eps, sign) = (n(-self.rate), n(self.decay), n(self.eps), n(self.sign));

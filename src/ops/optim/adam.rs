@@ -1,10 +1,9 @@
 //! Adam, AMSGrad and AdamW (arXiv:1412.6980, 1904.09237, 1711.05101).
 
 use super::pass::{Numbers, Update, items, run, writes_lists};
-use super::{STEP, decayed, sign, steps};
+use super::{Powers, STEP, decayed, sign, steps};
 use crate::cpu::arith::{Float, greater};
 use crate::error::Result;
-use crate::gpu::Step;
 use crate::op::*;
 use smallvec::smallvec;
 
@@ -65,9 +64,9 @@ impl Adam {
         let [lr, beta1, beta2, decay, eps] = [c.float(6)?, c.float(7)?, c.float(8)?, c.float(9)?, c.float(10)?];
         Ok(Adam { lr, beta1, beta2, decay, eps, maximize: c.flag(12), decoupled, size: 0.0, root: 0.0 })
     }
-    fn at(self, step: f64) -> Adam {
-        let (size, root) = (self.lr / (1.0 - self.beta1.powf(step)), (1.0 - self.beta2.powf(step)).sqrt());
-        Adam { size, root, ..self }
+    /// With the powers of both factors at a step.
+    fn at(self, [power1, power2]: [f64; 2]) -> Adam {
+        Adam { size: self.lr / (1.0 - power1), root: (1.0 - power2).sqrt(), ..self }
     }
     /// The parameter before the change, the averages of the gradient and of its square, from those before the step.
     fn moments<T: Float>(self) -> impl Fn([T; 4]) -> [T; 3] {
@@ -110,8 +109,14 @@ struct Plain(Adam);
 struct AmsGrad(Adam);
 
 impl Update<4> for Plain {
-    const SHADER: Step = Step::Adam;
-    const NAMES: [&'static str; 4] = ["x", "g", "m", "v"];
+    const NAME: &'static str = "adam";
+    const TENSORS: [&'static str; 4] = ["x", "g", "m", "v"];
+    const WGSL: &'static str = "let old = x * {{shrink}};
+    g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += old * {{decay}}; }
+    m += {{w1}} * (g - m);
+    v = v * {{b2}} + {{w2}} * g * g;
+    x = old + {{size}} * m / (sqrt_(v) / {{root}} + {{eps}});";
     fn rule<T: Float>(self) -> impl Fn([T; 4]) -> [T; 4] {
         let (moments, moved) = (self.0.moments(), self.0.moved());
         move |[p, g, m, v]| {
@@ -125,8 +130,15 @@ impl Update<4> for Plain {
 }
 
 impl Update<5> for AmsGrad {
-    const SHADER: Step = Step::AmsGrad;
-    const NAMES: [&'static str; 5] = ["x", "g", "m", "v", "u"];
+    const NAME: &'static str = "amsgrad";
+    const TENSORS: [&'static str; 5] = ["x", "g", "m", "v", "u"];
+    const WGSL: &'static str = "let old = x * {{shrink}};
+    g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += old * {{decay}}; }
+    m += {{w1}} * (g - m);
+    v = v * {{b2}} + {{w2}} * g * g;
+    u = max_(u, v);
+    x = old + {{size}} * m / (sqrt_(u) / {{root}} + {{eps}});";
     fn rule<T: Float>(self) -> impl Fn([T; 5]) -> [T; 5] {
         let (moments, moved) = (self.0.moments(), self.0.moved());
         move |[p, g, m, v, greatest]| {
@@ -141,15 +153,9 @@ impl Update<5> for AmsGrad {
 }
 
 fn adam(c: &Call, decoupled: bool) -> Result<()> {
-    let (steps, mut adam) = (steps(c, 5)?, Adam::of(c, decoupled)?);
-    let mut last = f64::NAN;
-    // Parameters nearly always count the same steps: two powers for all of them.
-    let mut at = |i: usize| {
-        if steps[i] != last {
-            (last, adam) = (steps[i], adam.at(steps[i]));
-        }
-        adam
-    };
+    let (steps, adam) = (steps(c, 5)?, Adam::of(c, decoupled)?);
+    let mut powers = Powers::of([adam.beta1, adam.beta2]);
+    let mut at = |i: usize| adam.at(powers.at(steps[i]));
     if c.flag(11) {
         run(&items(c, [0, 1, 2, 3, 4], |i| Ok(AmsGrad(at(i))))?)
     } else {

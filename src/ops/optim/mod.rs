@@ -1,15 +1,23 @@
 //! Optimizer steps as ops over lists of tensors: parameters and state change in one pass over memory.
 //!
-//! Names, arguments and arithmetic are those of PyTorch's fused optimizers.
+//! Names, arguments and arithmetic are those of PyTorch's fused optimizers; where it has none, those of its functions.
 
 pub mod foreach;
+pub mod adadelta;
 pub mod adagrad;
 pub mod adam;
+pub mod adamax;
+pub mod asgd;
+pub mod nadam;
 mod pass;
+pub mod radam;
+pub mod rmsprop;
+pub mod rprop;
 pub mod sgd;
 
 use super::support::host_read;
 use crate::cpu::arith::Float;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -20,14 +28,44 @@ const STEP: Op =
 
 /// The number of the step of each parameter, from a list of tensors of one element.
 fn steps(c: &Call, list: usize) -> Result<Vec<f64>> {
+    numbers(c, list, "step count")
+}
+
+/// A number of each parameter, from such a list.
+fn numbers(c: &Call, list: usize, what: &str) -> Result<Vec<f64>> {
     let number = |t: &Tensor| match t.numel() {
         1 => Ok(host_read::item(t)?.to_f64()),
-        n => Err(Error::runtime(format!("a step count must have one element, got {n}"))),
+        n => Err(Error::runtime(format!("a {what} must have one element, got {n}"))),
     };
-    let steps = crate::rt::reserve::try_list(c.args[list].tensors().map(number))?;
+    let numbers = crate::rt::reserve::try_list(c.args[list].tensors().map(number))?;
     match c.args[0].tensors().count() {
-        n if n == steps.len() => Ok(steps),
-        n => Err(Error::runtime(format!("expected one step count per parameter; expected {n}, got {}", steps.len()))),
+        n if n == numbers.len() => Ok(numbers),
+        n => Err(Error::runtime(format!("expected one {what} per parameter; expected {n}, got {}", numbers.len()))),
+    }
+}
+
+/// A number as a tensor holds it.
+fn rounded(t: &Tensor, number: f64) -> f64 {
+    if t.dtype() == DType::F32 { number as f32 as f64 } else { number }
+}
+
+/// Powers of the two factors of running averages at the step of a parameter. Parameters nearly always count the same
+/// steps: two powers for all of them.
+struct Powers {
+    betas: [f64; 2],
+    step: f64,
+    powers: [f64; 2],
+}
+
+impl Powers {
+    fn of(betas: [f64; 2]) -> Powers {
+        Powers { betas, step: f64::NAN, powers: [f64::NAN; 2] }
+    }
+    fn at(&mut self, step: f64) -> [f64; 2] {
+        if step != self.step {
+            (self.step, self.powers) = (step, self.betas.map(|beta| beta.powf(step)));
+        }
+        self.powers
     }
 }
 
@@ -44,4 +82,16 @@ fn decayed<T: Float>(g: T, p: T, decay: T, decays: bool) -> T {
 
 use crate::op::Op;
 
-pub static OPS: &[&[&Op]] = &[adagrad::OPS, adam::OPS, foreach::OPS, sgd::OPS];
+pub static OPS: &[&[&Op]] = &[
+    adadelta::OPS,
+    adagrad::OPS,
+    adam::OPS,
+    adamax::OPS,
+    asgd::OPS,
+    foreach::OPS,
+    nadam::OPS,
+    radam::OPS,
+    rmsprop::OPS,
+    rprop::OPS,
+    sgd::OPS,
+];

@@ -35,9 +35,11 @@ pub(super) type Numbers = SmallVec<[(&'static str, f64); 12]>;
 ///
 /// The tensors are the parameter, its gradient and its state; all but the gradient are written.
 pub(super) trait Update<const N: usize>: Copy + Send + Sync {
-    const SHADER: gpu::Step;
-    /// The names of the tensors in the shader.
-    const NAMES: [&'static str; N];
+    /// The names of the rule and, in its shader, of the tensors.
+    const NAME: &'static str;
+    const TENSORS: [&'static str; N];
+    /// The rule in WGSL, over these names and, in double braces, those of the numbers.
+    const WGSL: &'static str;
     /// The new values of an element of each tensor from the old ones; that of the gradient is not used.
     fn rule<T: Float>(self) -> impl Fn([T; N]) -> [T; N];
     fn numbers(self) -> Numbers;
@@ -169,10 +171,10 @@ impl<U: Update<N>, const N: usize> Item<'_, U, N> {
         }
         let mut written = SmallVec::<[_; 5]>::new();
         for i in (0..N).filter(|&i| i != GRAD) {
-            written.push((U::NAMES[i], own[i].gpu_view()?));
+            written.push((U::TENSORS[i], own[i].gpu_view()?));
         }
         let numbers = self.update.numbers();
-        gpu::update(U::SHADER, &written, (U::NAMES[GRAD], own[GRAD].gpu_view()?), &numbers)?;
+        gpu::update((U::NAME, U::WGSL), &written, (U::TENSORS[GRAD], own[GRAD].gpu_view()?), &numbers)?;
         let copied = |&i: &usize| i != GRAD && !own[i].storage().same(tensors[i].storage());
         (0..N).filter(copied).try_for_each(|i| tensors[i].copy_raw(&own[i]))
     }

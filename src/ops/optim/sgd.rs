@@ -4,7 +4,6 @@ use super::pass::{Numbers, Update, items, run, writes_lists};
 use super::{STEP, decayed, sign};
 use crate::cpu::arith::Float;
 use crate::error::Result;
-use crate::gpu::Step;
 use crate::op::*;
 use smallvec::smallvec;
 
@@ -68,8 +67,11 @@ struct Plain(Sgd);
 struct Momentum(Sgd);
 
 impl Update<2> for Plain {
-    const SHADER: Step = Step::Sgd;
-    const NAMES: [&'static str; 2] = ["x", "g"];
+    const NAME: &'static str = "sgd";
+    const TENSORS: [&'static str; 2] = ["x", "g"];
+    const WGSL: &'static str = "g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += x * {{decay}}; }
+    x += {{lr}} * g;";
     fn rule<T: Float>(self) -> impl Fn([T; 2]) -> [T; 2] {
         let (direction, lr) = (self.0.direction(), T::from_f64(-self.0.lr));
         move |[p, g]| [p.plus(lr.times(direction(p, g))), g]
@@ -80,8 +82,13 @@ impl Update<2> for Plain {
 }
 
 impl Update<3> for Momentum {
-    const SHADER: Step = Step::SgdMomentum;
-    const NAMES: [&'static str; 3] = ["x", "g", "b"];
+    const NAME: &'static str = "sgd with momentum";
+    const TENSORS: [&'static str; 3] = ["x", "g", "b"];
+    const WGSL: &'static str = "g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += x * {{decay}}; }
+    if ({{keep}} != 0.0) { b = b * {{momentum}} + {{kept}} * g; } else { b = g; }
+    if ({{ahead}} != 0.0) { g += {{momentum}} * b; } else { g = b; }
+    x += {{lr}} * g;";
     fn rule<T: Float>(self) -> impl Fn([T; 3]) -> [T; 3] {
         let s = self.0;
         let (direction, lr) = (s.direction(), T::from_f64(-s.lr));

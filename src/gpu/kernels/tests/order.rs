@@ -179,16 +179,9 @@ fn order_and_steps_validate() {
     }
 }
 
+/// The rules themselves run as samples of their ops.
 fn steps([x, m, v, g]: [&Hollow; 4]) -> crate::error::Result<()> {
-    let numbers = |names: &[&'static str]| names.iter().map(|n| (*n, 0.5)).collect::<Vec<_>>();
-    let adam = numbers(&["shrink", "decay", "sign", "w1", "b2", "w2", "size", "root", "eps"]);
-    update(Step::Adam, &[("x", x.view()), ("m", m.view()), ("v", v.view())], ("g", g.view()), &adam)?;
-    let u = Hollow::new(&[4, x.view().shape[1]], DType::F32, false);
-    let ams = [("x", x.view()), ("m", m.view()), ("v", v.view()), ("u", u.view())];
-    update(Step::AmsGrad, &ams, ("g", g.view()), &adam)?;
-    let adagrad = numbers(&["rate", "decay", "eps", "sign"]);
-    update(Step::Adagrad, &[("x", x.view()), ("s", m.view())], ("g", g.view()), &adagrad)?;
-    let sgd = numbers(&["lr", "sign", "decay", "keep", "ahead", "momentum", "kept"]);
-    update(Step::Sgd, &[("x", x.view())], ("g", g.view()), &sgd[..3])?;
-    update(Step::SgdMomentum, &[("x", x.view()), ("b", m.view())], ("g", g.view()), &sgd)
+    let numbers = [("lr", 0.5), ("decay", 0.5)];
+    let rule = "if ({{decay}} != 0.0) { g += x * {{decay}}; }\n    m = max_(m, abs_(g));\n    v += sqrt_(m);\n    x += {{lr}} * v;";
+    update(("a rule", rule), &[("x", x.view()), ("m", m.view()), ("v", v.view())], ("g", g.view()), &numbers)
 }
