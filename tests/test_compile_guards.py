@@ -26,6 +26,12 @@ OPTIONS = {
     "AdamW": ({"lr": 0.1}, {"betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.5}),
     "SGD": ({"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "dampening": 0.1}, {"momentum": 0.5, "weight_decay": 0.3, "dampening": 0.2}),
     "Adagrad": ({"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}, {"lr_decay": 0.2, "weight_decay": 0.3, "eps": 1e-3}),
+    "RMSprop": ({"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}, {"lr": 0.05, "alpha": 0.9, "momentum": 0.5, "eps": 1e-3, "weight_decay": 0.3}),
+    "Adadelta": ({"lr": 0.1, "weight_decay": 0.1}, {"rho": 0.5, "eps": 1e-3, "weight_decay": 0.3}),
+    "Adamax": ({"lr": 0.1, "weight_decay": 0.1}, {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.3}),
+    "NAdam": ({"lr": 0.1, "weight_decay": 0.1}, {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-3, "momentum_decay": 0.01}),
+    "RAdam": ({"lr": 0.1, "weight_decay": 0.1}, {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.3}),
+    "ASGD": ({"lr": 0.1, "weight_decay": 0.1}, {"lr": 0.05, "lambd": 0.1, "alpha": 0.5, "t0": 3.0, "weight_decay": 0.3}),
 }  # fmt: skip
 
 
