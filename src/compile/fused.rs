@@ -244,7 +244,8 @@ impl Candidate {
         if !numbers.is_empty() && !reads_plainly(&prepared, look.device) {
             return None;
         }
-        let chosen = (!reads_all(op, numbers.iter().map(|n| n.0))).then(|| {
+        let open = !numbers.is_empty() && !reads_all(op, numbers.iter().map(|n| n.0));
+        let chosen = open.then(|| {
             let (rule, compute, result) = (prepared.rule, prepared.compute, prepared.result.clone());
             let args = values.iter().map(|v| v.clone().into_owned()).collect();
             Arc::new(Chosen { op, args, numbers, in_place: target.is_some(), rule, compute, result })

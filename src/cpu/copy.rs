@@ -11,7 +11,7 @@ use super::map::{Input, Output, store};
 use super::nontemporal::{fence, is_large, move_past_cache};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
-use super::tile::{Scratch, Space, Walk};
+use super::tile::{Scratch, Space, Walk, is_contiguous};
 use crate::dtype::Scalar;
 use crate::layout::Dims;
 
@@ -42,11 +42,16 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
         // SAFETY: the caller's promise: a row, and as many next to each other.
         return unsafe { repeat(rows, n * to, ptr, out.ptr) };
     }
-    let walks = [Walk { strides: out.strides, size: to }, Walk { strides, size: from }];
-    let space = Space::new(shape, &walks, from.max(to));
     let step = converter(dtype, out.dtype);
     let n = shape.iter().product();
     let large = step.is_none() && is_large(n * to);
+    let alike = strides == out.strides && is_contiguous(shape, strides);
+    if alike && !large {
+        // SAFETY: both are row-major.
+        return unsafe { run(n, ptr, from, out.ptr, to, step) };
+    }
+    let walks = [Walk { strides: out.strides, size: to }, Walk { strides, size: from }];
+    let space = Space::new(shape, &walks, from.max(to));
     if space.is_contiguous() && !large {
         // SAFETY: both are contiguous runs of equal length.
         return unsafe { run(n, ptr, from, out.ptr, to, step) };

@@ -36,7 +36,8 @@ pub enum Misfit {
     Kind {
         param: usize,
         position: Option<usize>,
-        got: String,
+        /// An argument of the call; its type is named only if no overload fits.
+        got: *mut PyObject,
     },
     /// The value itself is wrong (too large an int, a bad device string): raised at once.
     Raise(PyErr),
@@ -153,7 +154,7 @@ fn keyword<'a>(
             let o = unsafe { Borrowed::from_ptr(py, given.values[k]) };
             return match convert((sig, p), o, at)? {
                 Some(v) => Ok(Some(v)),
-                None => Err(Misfit::Kind { param: index, position: None, got: type_name(&o) }),
+                None => Err(Misfit::Kind { param: index, position: None, got: o.as_ptr() }),
             };
         }
     }
@@ -188,7 +189,7 @@ fn positional<'a>(
         for &o in rest {
             // SAFETY: as above.
             let o = unsafe { Borrowed::from_ptr(py, o) };
-            ints.push(to_int(&o)?.ok_or_else(|| Misfit::Kind { param: 0, position: None, got: type_name(&o) })?);
+            ints.push(to_int(&o)?.ok_or(Misfit::Kind { param: 0, position: None, got: o.as_ptr() })?);
         }
         return Ok(rest.len());
     }
@@ -212,7 +213,7 @@ fn sizes_of_tensors<'a>(
     last: bool,
     args: &mut Args<'a>,
 ) -> Result<usize, Misfit> {
-    let misfit = |o: &Bound<PyAny>| Misfit::Kind { param: 0, position: None, got: type_name(o) };
+    let misfit = |o: &Bound<PyAny>| Misfit::Kind { param: 0, position: None, got: o.as_ptr() };
     let many = match kind {
         Kind::Size => rest.len() > 1 || last,
         Kind::Ints | Kind::IntOrInts => rest.len() > 1 && last,
@@ -367,6 +368,8 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
                 return PyTypeError::new_err(text);
             }
             let place = position.map_or(String::new(), |i| format!(" (position {})", i + 1));
+            // SAFETY: a live argument of the call.
+            let got = type_name(&unsafe { Borrowed::from_ptr(py, got) }.to_owned());
             format!("{name}(): argument '{}'{place} must be {}, not {got}", public(sig, p), kind_words(p.kind))
         }
         Misfit::Raise(_) => unreachable!("returned above"),
