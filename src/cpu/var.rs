@@ -7,6 +7,7 @@
 
 use super::arith::{Arith, Float};
 use super::copy::copy;
+use super::lanes::sums;
 use super::map::{Input, Output};
 use super::number_class::Fuse;
 use super::reduce::driver::run;
@@ -157,35 +158,14 @@ fn corrected<T: Float>(count: usize, mean: T, sum: T, squares: T) -> Acc<f64> {
     Acc { count, mean, rest: sum / count, squares: (squares - sum * (sum / count)).max(0.0) }
 }
 
-/// Lanes of `deviations`: enough parallel sums for vectors, and short enough sums for accuracy.
-const SIDE: usize = 32;
-
 /// The sums of the deviations from a mean, which need not be exact, and of their squares.
 #[inline(always)]
 pub(super) fn deviations<T: Float>(x: &[T], mean: T) -> (T, T) {
-    let (mut sums, mut squares) = ([T::ZERO; SIDE], [T::ZERO; SIDE]);
-    let (chunks, rest) = x.as_chunks::<SIDE>();
-    for chunk in chunks {
-        for i in 0..SIDE {
-            let d = chunk[i].minus(mean);
-            sums[i] = sums[i].plus(d);
-            squares[i] = squares[i].plus(d.times(d));
-        }
-    }
-    for (i, &v) in rest.iter().enumerate() {
-        let d = v.minus(mean);
-        sums[i] = sums[i].plus(d);
-        squares[i] = squares[i].plus(d.times(d));
-    }
-    let mut width = SIDE;
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            sums[i] = sums[i].plus(sums[i + width]);
-            squares[i] = squares[i].plus(squares[i + width]);
-        }
-    }
-    (sums[0], squares[0])
+    let [sum, squares] = sums([x], |[x]| {
+        let d = x.minus(mean);
+        [d, d.times(d)]
+    });
+    (sum, squares)
 }
 
 impl Reducer<c128> for Moments {
