@@ -6,7 +6,7 @@
 //! accessed in order; exponentials are then computed twice, which costs less than storing them.
 
 use super::arith::{Float, greater};
-use super::lanes::{merged, sums};
+use super::lanes::sums;
 use super::lines::Others;
 use super::number_class::Fuse;
 use super::parallel::par_for;
@@ -21,9 +21,10 @@ use std::marker::PhantomData;
 
 /// Longest line that is held whole, padded to whole chunks.
 const LINE: usize = 16384;
-const CHUNK: usize = 32;
-/// Longest line that is processed as a column.
+const CHUNK: usize = 16;
+/// Longest line that is processed as a column, if there are so many.
 const SHORT: usize = 64;
+const COLUMNS: usize = 32;
 /// Elements of the lines of a call, about, if they are that short.
 const CALL: usize = 4096;
 /// Neighbouring lines that advance together.
@@ -171,7 +172,7 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
     let (width, across) = others.pop();
     let dense = width == 1 || views[0].dim(dim).1 <= across[0];
     let order = match dense {
-        true if length <= SHORT && width >= CHUNK => Order::Columns,
+        true if length <= SHORT && width >= COLUMNS => Order::Columns,
         true => Order::Lines,
         false => Order::Rows,
     };
@@ -229,7 +230,8 @@ impl<T: Float> Forward<'_, T> {
             let (input, out) = (input.line(i), out.line(i));
             let x = padded(&input, length, a, T::LOWEST);
             // A NaN is passed over here, and makes the sum NaN.
-            let most = folded(x, T::LOWEST, |most, x| if x > most { x } else { most });
+            let used = length.min(CHUNK);
+            let most = folded(x, used, T::LOWEST, |most, x| if x > most { x } else { most });
             let mut sums = [T::ZERO; CHUNK];
             for (x, y) in x.as_chunks::<CHUNK>().0.iter().zip(b.as_chunks_mut::<CHUNK>().0) {
                 for l in 0..CHUNK {
@@ -239,7 +241,7 @@ impl<T: Float> Forward<'_, T> {
                     sums[l] = sums[l].plus(y[l]);
                 }
             }
-            let sum = merged(sums, T::plus);
+            let sum = sums[..used].iter().copied().fold(T::ZERO, T::plus);
             let to = out.place(0, b.as_mut_ptr());
             // SAFETY: the line and the buffers have `length` elements.
             unsafe {
@@ -370,16 +372,17 @@ fn padded<'a, T: Float>(line: &Tile, length: usize, buffer: &'a mut [T], rest: T
     buffer
 }
 
-/// All elements of whole chunks, folded lane by lane.
+/// All elements of whole chunks, folded lane by lane; lanes beyond the first `used` hold only `start`. The chain over the
+/// lanes overlaps with the work on the next line.
 #[inline(always)]
-fn folded<T: Copy>(x: &[T], start: T, f: impl Fn(T, T) -> T) -> T {
+fn folded<T: Copy>(x: &[T], used: usize, start: T, f: impl Fn(T, T) -> T) -> T {
     let mut lanes = [start; CHUNK];
     for x in x.as_chunks::<CHUNK>().0 {
         for l in 0..CHUNK {
             lanes[l] = f(lanes[l], x[l]);
         }
     }
-    merged(lanes, f)
+    lanes[..used].iter().copied().fold(start, f)
 }
 
 /// `y[i] = f(x[i])` for `n` elements; `y` may be one of the operands.
