@@ -9,7 +9,7 @@ import warnings
 
 from .._absent import getattr_of
 from .._base import ops, sigmoid, tanh
-from . import _pooling
+from . import _pooling, grad
 from ._attention import (  # the private ones too: subclasses of PyTorch's layers call them
     _canonical_mask,  # noqa: F401
     _mha_shape_check,  # noqa: F401
@@ -23,6 +23,7 @@ from ._resizing import upsample, upsample_bilinear, upsample_nearest
 
 __all__ = [
     "batch_norm",
+    "grad",
     "group_norm",
     "instance_norm",
     "legacy_reduction",
