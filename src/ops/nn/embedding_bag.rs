@@ -268,7 +268,11 @@ pub static BAGS: Op = Op {
         "f32[4,3], i64[5](0..4), i64[3](= 0, 2, 5), False, 0, False, f32[5], True, 1",
         "f32[4,3], i64[5](0..4), i64[3](= 0, 2, 2), False, 2, False, None, False, 1",
     ],
-    errors: &[("f32[4,3], i64[1](= 7), i64[1](= 0), False, 0, False, None, False, -1", "RuntimeError", "found idx to be 7")],
+    errors: &[(
+        "f32[4,3], i64[1](= 7), i64[1](= 0), False, 0, False, None, False, -1",
+        "RuntimeError",
+        "found idx to be 7",
+    )],
     ..OP
 };
 

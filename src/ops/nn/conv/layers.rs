@@ -6,6 +6,7 @@ use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::movement::pad::CONSTANT_PAD_ND;
 use crate::ops::view::reshape::{PERMUTE, SQUEEZE_DIM};
+use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[

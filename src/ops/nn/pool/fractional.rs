@@ -126,7 +126,10 @@ pub static FRACTIONAL2D: Op = Op {
     ),
     body: decompose(run::<2>),
     vjp: Vjp::Each(&[d(0, OUT1, by_places::<2>)]),
-    samples: &["f32[2,3,7,6], (2, 2), (3, 3), f32[2,3,2](unit, nograd)", "f32[2,5,7], (3, 2), (1, 4), f32[1,2,2](unit, nograd)"],
+    samples: &[
+        "f32[2,3,7,6], (2, 2), (3, 3), f32[2,3,2](unit, nograd)",
+        "f32[2,5,7], (3, 2), (1, 4), f32[1,2,2](unit, nograd)",
+    ],
     errors: &[
         ("f32[1,1,4,4], (2, 2), (4, 4), f32[1,1,2](unit)", "RuntimeError", "too large relative to input height"),
         ("c64[1,1,4,4], (2, 2), (2, 2), c64[1,1,2]", "NotImplementedError", "not implemented for 'ComplexFloat'"),
@@ -142,6 +145,10 @@ pub static FRACTIONAL3D: Op = Op {
     body: decompose(run::<3>),
     vjp: Vjp::Each(&[d(0, OUT1, by_places::<3>)]),
     samples: &["f32[1,2,5,5,6], (2, 2, 2), (2, 3, 3), f32[1,2,3](unit, nograd)"],
-    errors: &[("f32[1,1,4,4,4], (2, 2, 2), (3, 2, 2), f32[1,1,3](unit)", "RuntimeError", "too large relative to input time")],
+    errors: &[(
+        "f32[1,1,4,4,4], (2, 2, 2), (3, 2, 2), f32[1,1,3](unit)",
+        "RuntimeError",
+        "too large relative to input time",
+    )],
     ..FRACTIONAL
 };

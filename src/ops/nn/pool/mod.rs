@@ -204,9 +204,8 @@ fn in_format(t: &Tensor, dims: usize, format: Format) -> Result<Tensor> {
     let (shape, strides) = (t.shape(), t.strides());
     // Strides of dimensions of size one do not matter.
     let ones = || std::iter::repeat_n(1, 3 - dims);
-    let whole = |list: &[usize]| -> Dims {
-        list[..2].iter().copied().chain(ones()).chain(list[2..].iter().copied()).collect()
-    };
+    let whole =
+        |list: &[usize]| -> Dims { list[..2].iter().copied().chain(ones()).chain(list[2..].iter().copied()).collect() };
     let layout = Layout { shape: whole(shape), strides: whole(strides), offset: t.layout().offset };
     Ok(t.with_layout(layout))
 }
