@@ -5,13 +5,11 @@ use super::CONVOLUTION;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::movement::pad::CONSTANT_PAD_ND;
-use crate::ops::view::reshape::{PERMUTE, SQUEEZE_DIM};
-use crate::tensor::Tensor;
+use crate::ops::view::reshape::SQUEEZE_DIM;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
     &CONV1D,
-    &CONV_TBC,
     &CONV1D_PADDING,
     &CONV2D,
     &CONV2D_PADDING,
@@ -163,31 +161,6 @@ pub static CONV1D: Op = Op {
         ("f32[4], f32[3,2,2]", "RuntimeError", "Expected 2D (unbatched) or 3D (batched) input to conv1d"),
         ("f32[2,4], f32[3,3,2]", "RuntimeError", "to have 3 channels, but got 2 channels instead"),
         ("b8[1,2,4], b8[3,2,2]", "NotImplementedError", "not implemented for 'Bool'"),
-    ],
-    ..CONV
-};
-pub static CONV_TBC: Op = Op {
-    sig: sig("conv_tbc(Tensor input, Tensor weight, Tensor bias, int pad=0) -> Tensor"),
-    aliases: &["nn.functional.conv_tbc"],
-    doc: "`conv1d` of a sequence `[time, batch, channels]` by a weight `[taps, in_channels, out_channels]`, padded with `pad` zeros at both ends.",
-    body: decompose(|c| {
-        let [x, w, bias] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
-        if (x.ndim(), w.ndim(), bias.ndim()) != (3, 3, 1) {
-            return Err(Error::runtime(format!(
-                "Input and weight must have 3 dims, and bias 1: time, batch, in_channels; got {}, {} and {}",
-                x.ndim(),
-                w.ndim(),
-                bias.ndim()
-            )));
-        }
-        let of = |t: &Tensor, order: [i64; 3]| PERMUTE.call((t, order));
-        let y = CONV1D.call((of(x, [1, 2, 0]), of(w, [2, 1, 0]), bias, [1], [c.int(3)?]));
-        PERMUTE.call((y, [2, 0, 1])).outputs()
-    }),
-    samples: &["f32[5,2,3], f32[2,3,4], f32[4]", "f32[4,1,2], f32[3,2,2], f32[2], 1"],
-    errors: &[
-        ("f32[5,3], f32[2,3,4], f32[4]", "RuntimeError", "must have 3 dims"),
-        ("f32[5,2,3], f32[2,2,4], f32[4]", "RuntimeError", "channels"),
     ],
     ..CONV
 };
