@@ -625,6 +625,17 @@ def test_helpers_of_modules(torch):
         torch.nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"device": "cpu"}})
 
 
+def test_pruning_methods_of_programs_find_the_checks_of_amounts(torch):
+    prune = module_of(torch, "nn.utils.prune")
+    assert prune._compute_nparams_toprune(0.4, 17) == 7 and prune._compute_nparams_toprune(3, 17) == 3
+    prune._validate_pruning_amount_init(0.5)
+    prune._validate_pruning_amount(5, 5)
+    with pytest.raises(ValueError, match="should be smaller than the number of parameters"):
+        prune._validate_pruning_amount(20, 19)
+    with pytest.raises(ValueError, match="a float in the range"):
+        prune._validate_pruning_amount_init(1.1)
+
+
 def test_uninitialised_parameters_in_state_dicts(torch):
     nn, parameter = torch.nn, torch.nn.parameter
 
