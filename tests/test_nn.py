@@ -292,6 +292,17 @@ def test_gradients_of_convolutions_as_functions(torch, dims):
     assert again.shape == w.shape and again.abs().sum() > 0
 
 
+def test_convolutions_of_sequences_by_time(torch):
+    x, w, bias = torch.randn(5, 2, 3), torch.randn(2, 3, 4), torch.randn(4)
+    y = torch.nn.functional.conv_tbc(x, w, bias, 1)
+    whole = torch.nn.functional.conv1d(x.permute(1, 2, 0), w.permute(2, 1, 0), bias, padding=1)
+    assert y.is_contiguous() and torch.equal(y, whole.permute(2, 0, 1))
+    out = torch.empty(0)
+    assert torch.nn.functional.conv_tbc(x, w, bias, 1, out=out) is out and torch.equal(out, y)
+    with pytest.raises(RuntimeError, match="input must have 3 dims"):
+        torch.nn.functional.conv_tbc(x[0], w, bias)
+
+
 def test_embeddings_rescaled_in_place_keep_their_tangents(torch):
     forward_ad = torch.autograd.forward_ad
     weight = torch.full((4, 4), 2.0)

@@ -146,6 +146,14 @@ class TorchFunctionMode:
         return cls(*args, **kwargs)
 
 
+def _get_current_function_mode_stack():
+    return [_C._get_function_stack_at(level) for level in range(_C._len_torch_function_stack())]
+
+
+def _get_current_function_mode():
+    return (_get_current_function_mode_stack() or [None])[-1]
+
+
 class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that changes nothing."""
 

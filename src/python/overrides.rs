@@ -7,7 +7,7 @@
 use super::object::{tensor_type, wrap, wrap_as};
 use super::parse::Given;
 use crate::tensor::Tensor;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -139,6 +139,13 @@ pub fn _len_torch_function_stack() -> usize {
     MODES.with_borrow(Vec::len)
 }
 
+/// A mode that this thread is in, counted from the outermost. IndexError: there are fewer.
+#[pyfunction]
+pub fn _get_function_stack_at(py: Python, level: usize) -> PyResult<Py<PyAny>> {
+    let found = MODES.with_borrow(|modes| modes.get(level).map(|mode| mode.clone_ref(py)));
+    found.ok_or_else(|| PyIndexError::new_err(format!("no mode at level {level}")))
+}
+
 /// Offers a call to the innermost mode and to the classes of its arguments. Returns their result, possibly `NotImplemented`; `None` if no class
 /// overrides.
 fn offer<'py>(
@@ -253,5 +260,6 @@ pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_push_torch_function_mode, m)?)?;
     m.add_function(wrap_pyfunction!(_pop_torch_function_mode, m)?)?;
     m.add_function(wrap_pyfunction!(_len_torch_function_stack, m)?)?;
+    m.add_function(wrap_pyfunction!(_get_function_stack_at, m)?)?;
     m.add_class::<DisableTorchFunctionSubclass>()
 }

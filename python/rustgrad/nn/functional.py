@@ -58,13 +58,14 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warnin
     return reduction
 
 
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0, *, out: Tensor | None = None) -> Tensor:
     """`conv1d` of a sequence `(time, batch, in_channels)`.
 
     Args:
         weight (Tensor): `(taps, in_channels, out_channels)`.
         bias (Tensor): `(out_channels,)`.
         pad (int): zeros at both ends.
+        out (Tensor): gets the result.
 
     Raises:
         RuntimeError: tensors of other ranks, or channels that differ.
@@ -73,7 +74,8 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
         if tensor.dim() != rank:
             raise RuntimeError(f"conv_tbc: {name} must have {rank} dims, got {tensor.dim()}")
     result = ops["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
-    return result.permute(2, 0, 1).contiguous()
+    result = result.permute(2, 0, 1).contiguous()
+    return result if out is None else out.resize_(result.shape).copy_(result)
 
 
 def _inplace(function):

@@ -61,7 +61,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _i
 @overload
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _str = 'valid', dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
     """The same with the padding by its name: 'valid' is none, 'same' gives a result of the input's size."""
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """`conv1d` of a sequence `(time, batch, in_channels)`."""
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
     """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
