@@ -451,3 +451,40 @@ def test_copies_of_saved_tensors_live_as_long_as_their_graphs(torch):
         kept = (x**2).sum()
     with pytest.raises(AssertionError, match="outside of the 'allow_mutation_on_saved_tensors' context"):
         kept.backward()
+
+
+def test_gradcheck_in_fast_mode(torch, autograd):
+    # The whole Jacobian would take 80 GB.
+    x = torch.randn(100000, dtype=torch.float64, requires_grad=True)
+    assert autograd.gradcheck(lambda x: (x.sin(), x.sum()), (x,), fast_mode=True, check_forward_ad=True)
+    assert autograd.gradgradcheck(torch.tanh, (x[:1000].detach().requires_grad_(),), fast_mode=True)
+    z = torch.randn(5, dtype=torch.complex128, requires_grad=True)
+    weight = torch.randn(3, 5, dtype=torch.complex128, requires_grad=True)
+    assert autograd.gradcheck(lambda w, z: (w @ z.conj(), z.abs()), (weight, z), fast_mode=True, check_forward_ad=True)
+
+    class Wrong(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * factor
+
+    for factor in (2.01, 2j):
+        value = z if factor == 2j else x[:10].detach().requires_grad_()
+        with pytest.raises(autograd.GradcheckError, match="fast mode"):
+            autograd.gradcheck(Wrong.apply, (value,), fast_mode=True)
+    assert not autograd.gradcheck(Wrong.apply, (z,), fast_mode=True, raise_exception=False)
+    state = torch.get_rng_state()
+    autograd.gradcheck(torch.exp, (x[:10].detach().requires_grad_(),), fast_mode=True)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_whether_backward_may_use_threads_is_kept(autograd):
+    with autograd.set_multithreading_enabled(False):
+        assert not autograd.is_multithreading_enabled()
+    assert autograd.is_multithreading_enabled()
+    autograd.set_multithreading_enabled(False)
+    assert not autograd.is_multithreading_enabled()
+    autograd.set_multithreading_enabled(True)

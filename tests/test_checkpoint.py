@@ -514,3 +514,42 @@ def test_no_permission_opens_the_system(torch):
         for module in ("os", "posix"):
             with pytest.raises(pickle.UnpicklingError, match="is blocked"):
                 torch.load(archive(pickled(named(module, "system"), b"X\x04\x00\x00\x00true\x85R")))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_tensors_without_memory(torch, zipped):
+    with torch.device("meta"):
+        layer = torch.nn.Conv2d(20000, 320000, 3)
+    file = io.BytesIO()
+    torch.save({**layer.state_dict(), "t": layer.bias.view(2, -1).t()}, file, _use_new_zipfile_serialization=zipped)
+    assert file.tell() < 10000
+    file.seek(0)
+    again = torch.load(file)
+    assert again["weight"].is_meta and again["weight"].shape == layer.weight.shape
+    assert again["t"].stride() == (1, 160000)
+    whole = pickle.loads(pickle.dumps(layer))
+    assert whole.weight.is_meta and isinstance(whole.weight, torch.nn.Parameter) and whole.weight.requires_grad
+
+
+def test_strings_of_python_2_as_bytes(torch):
+    # [b"\xc5\xbc", torch.zeros(1), 2] as PyTorch 0.4 wrote it under Python 2.7.
+    head = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}q\x01(U\x10protocol_versionq\x02M\xe9\x03U\n"
+    head += (
+        b"type_sizesq\x03}q\x04(U\x03intq\x05K\x04U\x05shortq\x06K\x02U\x04longq\x07K\x04uU\rlittle_endianq\x08\x88u."
+    )
+    body = b"\x80\x02]q\x01(U\x02\xc5\xbcq\x02ctorch._utils\n_rebuild_tensor_v2\nq\x03((U\x07storageq\x04ctorch\nFloatStorage\n"
+    body += b"q\x05U\x0845640624q\x06U\x03cpuq\x07\x8a\x01\x01NtQK\x00K\x01\x85K\x01\x85\x89NtRq\x08K\x02e."
+    tail = b"\x80\x02]q\x01U\x0845640624q\x02a.\x01" + bytes(11)
+    for encoding, expected in (("bytes", b"\xc5\xbc"), ("utf-8", "\u017c")):
+        for trusted in (False, True):
+            text, zero, two = torch.load(io.BytesIO(head + body + tail), encoding=encoding, weights_only=not trusted)
+            assert text == expected and zero.tolist() == [0.0] and two == 2
+
+
+def test_the_environment_that_trusts_files_says_so(torch, monkeypatch):
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    file = io.BytesIO()
+    torch.save(torch.ones(2), file)
+    file.seek(0)
+    with pytest.warns(UserWarning, match="forcing weights_only=False"):
+        torch.load(file)

@@ -430,3 +430,47 @@ def test_options_are_fixed(torch, data):
     loader = data.DataLoader(Squares(4))
     with pytest.raises(ValueError, match="batch_size attribute should not be set after DataLoader is initialized"):
         loader.batch_size = 3
+
+
+def test_strings_of_numpy_are_strings(torch, data):
+    numpy = pytest.importorskip("numpy")
+    names = numpy.array(["a", "b", "c"])
+    assert data.default_collate(list(names)) == ["a", "b", "c"] and data.default_collate(names) is names
+    batch = data.default_collate([(1, names[0]), (2, names[1])])
+    assert batch[0].tolist() == [1, 2] and batch[1] == ("a", "b")
+    for bad in (numpy.array([[["a", "b"]]]), numpy.array([object(), object()])):
+        with pytest.raises(TypeError):
+            data.default_collate(bad)
+
+
+def test_stacked_data_sets_ask_for_many_at_once(torch, data):
+    class Many(Squares):
+        def __getitems__(self, indices):
+            asked.append(list(indices))
+            return [self[i] for i in indices][:limit]
+
+    asked, limit = [], None
+    pairs = data.StackDataset(Many(6), Squares(6))
+    assert pairs.__getitems__([1, 3]) == [(1, 1), (9, 9)] and asked == [[1, 3]]
+    named = data.StackDataset(a=Many(6), b=Squares(6))
+    assert named.__getitems__([2]) == [{"a": 4, "b": 4}]
+    batch = next(iter(data.DataLoader(pairs, batch_size=3)))
+    assert batch[0].tolist() == batch[1].tolist() == [0, 1, 4] and asked[-1] == [0, 1, 2]
+    with pytest.raises(IndexError):
+        pairs.__getitems__([0, 6])
+    limit = 1
+    with pytest.raises(ValueError, match="Expected 2, got 1"):
+        pairs.__getitems__([0, 1])
+
+
+def test_what_programs_read_of_a_loader(torch, data):
+    loader = data.DataLoader(Squares(4), batch_size=2, num_workers=2)
+    batches = iter(loader)
+    assert loader._auto_collation and loader._index_sampler is loader.batch_sampler
+    assert len({worker.pid for worker in batches._workers}) == 2
+    list(batches)
+    assert len(batches._workers) == 2
+    single = data.DataLoader(Squares(4), batch_size=None)
+    assert not single._auto_collation and single._index_sampler is single.sampler
+    with pytest.warns(UserWarning, match="excessive worker creation"):
+        data.DataLoader(Squares(4), num_workers=100000)

@@ -164,6 +164,7 @@ def test_checks(torch):
 
 
 def test_futures(torch):
+    assert torch.futures.Future[int]().done() is False
     future = torch.futures.Future()
     seen = future.then(lambda f: f.wait() + 1)
     assert not future.done()

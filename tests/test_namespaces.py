@@ -352,3 +352,12 @@ def test_what_a_notebook_shows(torch):
 
     shown = torch.nn.Sequential(torch.nn.Linear(2, 2), Odd(2, 2)).eval()._repr_html_()
     assert "&lt;script&gt;" in shown and "<script>" not in shown and "12 parameters" in shown and "eval" in shown
+
+
+def test_the_preferred_library_of_cuda_is_stored(torch):
+    cuda = torch.backends.cuda
+    assert cuda.preferred_linalg_library() == "default" and cuda.preferred_linalg_library("magma") == "magma"
+    assert cuda.preferred_linalg_library() == "magma"
+    with pytest.raises(RuntimeError, match="Choose from"):
+        cuda.preferred_linalg_library("other")
+    cuda.preferred_linalg_library("default")

@@ -5,6 +5,7 @@
 
 import json
 import math
+import warnings
 from collections import OrderedDict
 from pathlib import Path
 
@@ -260,3 +261,67 @@ def test_convolutions_by_huge_steps(torch, huge, transposed):
                 continue
             assert x.grad.shape == x.shape and w.grad.shape == w.shape
             x.grad = None
+
+
+def test_convolutions_without_channels(torch):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        layer = torch.nn.Conv2d(0, 5, 3, stride=2)
+    x = torch.randn(2, 0, 8, 9, requires_grad=True)
+    y = layer(x)
+    assert torch.equal(y, layer.bias.view(5, 1, 1).expand(y.shape))
+    y.sum().backward()
+    assert x.grad.shape == x.shape and layer.weight.grad.shape == layer.weight.shape
+    assert layer.bias.grad.tolist() == [y[:, 0].numel()] * 5
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_gradients_of_convolutions_as_functions(torch, dims):
+    F, G = torch.nn.functional, torch.nn.grad
+    x = torch.randn(2, 4, *(6, 7, 5)[:dims], dtype=torch.float64, requires_grad=True)
+    w = torch.randn(6, 2, *(3, 2, 2)[:dims], dtype=torch.float64, requires_grad=True)
+    options = {"stride": 2, "padding": (1,) * dims, "dilation": 1, "groups": 2}
+    y = getattr(F, f"conv{dims}d")(x, w, **options)
+    seed = torch.randn_like(y)
+    expected = torch.autograd.grad(y, (x, w), seed)
+    of_input = getattr(G, f"conv{dims}d_input")(x.shape, w, seed, **options)
+    of_weight = getattr(G, f"conv{dims}d_weight")(x, w.shape, seed, **options)
+    assert torch.allclose(of_input, expected[0]) and torch.allclose(of_weight, expected[1]) and F.grad is G
+    # They have gradients of their own.
+    again = torch.autograd.grad(of_input.sum(), w)[0]
+    assert again.shape == w.shape and again.abs().sum() > 0
+
+
+def test_convolutions_of_sequences_by_time(torch):
+    x, w, bias = torch.randn(5, 2, 3), torch.randn(2, 3, 4), torch.randn(4)
+    y = torch.nn.functional.conv_tbc(x, w, bias, 1)
+    whole = torch.nn.functional.conv1d(x.permute(1, 2, 0), w.permute(2, 1, 0), bias, padding=1)
+    assert y.is_contiguous() and torch.equal(y, whole.permute(2, 0, 1))
+    out = torch.empty(0)
+    assert torch.nn.functional.conv_tbc(x, w, bias, 1, out=out) is out and torch.equal(out, y)
+    with pytest.raises(RuntimeError, match="input must have 3 dims"):
+        torch.nn.functional.conv_tbc(x[0], w, bias)
+
+
+def test_embeddings_rescaled_in_place_keep_their_tangents(torch):
+    forward_ad = torch.autograd.forward_ad
+    weight = torch.full((4, 4), 2.0)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(weight, torch.ones(4, 4))
+        y = torch.nn.functional.embedding(torch.tensor([0, 2]), dual, max_norm=1.0)
+        value, tangent = forward_ad.unpack_dual(y)
+    assert torch.allclose(value.norm(dim=1), torch.ones(2)) and torch.equal(tangent, torch.ones(2, 4))
+
+
+def test_instance_norms_of_ones_own_rank(torch):
+    class Flat(torch.nn.modules.instancenorm._InstanceNorm):
+        def _get_no_batch_dim(self):
+            return 2
+
+    x = torch.randn(2, 3, 5)
+    assert (
+        torch.equal(Flat(3)(x), torch.nn.InstanceNorm1d(3)(x)) and torch.nn.InstanceNorm3d(3)._get_no_batch_dim() == 4
+    )
+    assert Flat(3)(x[0]).shape == (3, 5)
+    with pytest.raises(ValueError, match="expected 2D or 3D input"):
+        Flat(3)(torch.ones(2, 3, 4, 5))

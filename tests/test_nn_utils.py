@@ -3,6 +3,7 @@
 import copy
 import importlib
 import pickle
+import warnings
 
 import pytest
 from support import target
@@ -622,3 +623,44 @@ def test_helpers_of_modules(torch):
         torch.nn.factory_kwargs({"size": 3})
     with pytest.raises(TypeError, match="device specified twice"):
         torch.nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"device": "cpu"}})
+
+
+def test_pruning_methods_of_programs_find_the_checks_of_amounts(torch):
+    prune = module_of(torch, "nn.utils.prune")
+    assert prune._compute_nparams_toprune(0.4, 17) == 7 and prune._compute_nparams_toprune(3, 17) == 3
+    prune._validate_pruning_amount_init(0.5)
+    prune._validate_pruning_amount(5, 5)
+    with pytest.raises(ValueError, match="should be smaller than the number of parameters"):
+        prune._validate_pruning_amount(20, 19)
+    with pytest.raises(ValueError, match="a float in the range"):
+        prune._validate_pruning_amount_init(1.1)
+
+
+def test_uninitialised_parameters_in_state_dicts(torch):
+    nn, parameter = torch.nn, torch.nn.parameter
+
+    class Lazy(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_parameter("p", parameter.UninitializedParameter())
+
+    one, other = Lazy(), Lazy()
+    one.load_state_dict(other.state_dict())
+    assert one.has_uninitialized_params()
+    one.p.materialize(3)
+    assert one.p.shape == (3,)
+    other.load_state_dict(one.state_dict())
+    assert torch.equal(other.p, one.p)
+
+
+def test_loading_into_a_module_without_memory_warns(torch):
+    with torch.device("meta"):
+        layer = torch.nn.Linear(3, 5)
+    state = layer.state_dict()
+    state["weight"] = torch.zeros(5, 3)
+    with pytest.warns(UserWarning, match="for weight: copying from a non-meta parameter in the checkpoint to a meta"):
+        layer.load_state_dict(state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer.load_state_dict(state, assign=True)
+    assert layer.weight.is_cpu

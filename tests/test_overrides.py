@@ -183,3 +183,85 @@ def test_a_function_of_pytorch_itself_is_refused(torch):
 
     gelu.__module__ = "torch._C._nn"
     assert gelu(torch.ones(2)) is NotImplemented
+
+
+def test_modes_override_all_functions(torch):
+    seen = []
+
+    class Log(torch.overrides.TorchFunctionMode):
+        def __init__(self, name):
+            self.name = name
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((self.name, func.__name__, types))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+    with Log("outer"), Log("inner"):
+        y = torch.add(torch.ones(2), x) * 2
+        x[0]
+        x.add_(1)
+    assert y.tolist() == [4, 4] and x.tolist() == [2, 2]
+    names = [n for _, n, _ in seen]
+    assert names == [n for n in ("ones", "add", "mul", "__getitem__", "add_") for _ in range(2)]
+    assert [who for who, _, _ in seen] == ["inner", "outer"] * 5
+    seen.clear()
+    assert torch.add(x, 1).tolist() == [3, 3] and seen == []
+
+    class Answers:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return 7
+
+    class Fixed(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return NotImplemented if func is torch.neg else -1
+
+    with Fixed():
+        assert torch.zeros(3) == -1 and torch.mm(x, x) == -1
+        assert torch.add(Plain(1), 2) == -1
+        assert torch.neg(Answers()) == 7
+        with pytest.raises(TypeError, match="neg"):
+            torch.neg(x)
+        assert torch.overrides.has_torch_function(())
+
+    class Fails(torch.overrides.BaseTorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            raise KeyError("here")
+
+    with pytest.raises(KeyError, match="here"), Log("outer"), Fails():
+        torch.ones(1)
+    with torch.overrides.BaseTorchFunctionMode():
+        assert torch.ones(1).item() == 1
+    assert not torch.overrides.has_torch_function((x,))
+
+
+def test_modes_are_entered_again_and_belong_to_their_thread(torch):
+    import threading
+
+    log = []
+
+    class Subtract(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            log.append(func)
+            if func is torch.sub:
+                with self:
+                    return torch.add(*args, alpha=-1)
+            return func(*args, **(kwargs or {}))
+
+    with Subtract():
+        x = torch.sub(torch.full((2,), 3.0), 1)
+        thread = threading.Thread(target=lambda: log.append(torch.ones(2).tolist()))
+        thread.start()
+        thread.join()
+    assert x.tolist() == [2, 2] and log == [torch.full, torch.sub, torch.add, [1.0, 1.0]]
+    called = []
+
+    @torch.overrides.wrap_torch_function(lambda x: (x,))
+    def twice(x):
+        called.append(x)
+        return x * 2
+
+    with Subtract():
+        assert twice(torch.ones(2)).tolist() == [2, 2]
+    assert twice in log and len(called) == 1

@@ -135,3 +135,55 @@ def test_empty_batches(torch, device):
         y.sum().backward()
         assert x.grad.shape == x.shape
     assert F.adaptive_avg_pool2d(torch.ones(1, 2, 3, 3, device=device), 0).shape == (1, 2, 0, 0)
+
+
+def test_pooled_images_lie_as_in_pytorch(torch, device):
+    F = torch.nn.functional
+    image = torch.randn(2, 6, 8, 8, device=device).to(memory_format=torch.channels_last)
+    volume = torch.randn(2, 6, 4, 8, 8, device=device).to(memory_format=torch.channels_last_3d)
+    # One result for each channel keeps channels that are last.
+    assert F.adaptive_avg_pool2d(image, 1).stride() == (6, 1, 6, 6)
+    assert F.adaptive_avg_pool2d(image.contiguous(), 1).stride() == (6, 1, 1, 1)
+    # Means and adaptive maxima of volumes are row-major, so that they can be flattened by a view.
+    for y in (F.avg_pool3d(volume, 2), F.adaptive_avg_pool3d(volume, 2), F.adaptive_max_pool3d(volume, 2)):
+        assert y.view(2, -1).shape == (2, 6 * y[0, 0].numel())
+    assert torch.allclose(F.avg_pool3d(volume, 2), F.avg_pool3d(volume.contiguous(), 2))
+    assert torch.equal(F.adaptive_max_pool3d(volume, 2), F.adaptive_max_pool3d(volume.contiguous(), 2))
+    one, places = F.max_pool3d(volume[0], 2, return_indices=True)
+    assert one.stride() == places.stride() == (1, 96, 24, 6)
+    plain = F.max_pool3d(volume[0].contiguous(), 2, return_indices=True)
+    assert torch.equal(one, plain[0]) and torch.equal(places, plain[1]) and plain[0].is_contiguous()
+    y, places = F.max_pool2d(image, 2, return_indices=True)
+    up = F.max_unpool2d(y, places, 2)
+    assert up.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(up, F.max_unpool2d(y.contiguous(), places.contiguous(), 2))
+
+
+@pytest.mark.parametrize("pool", ["max_pool3d", "avg_pool3d", "adaptive_max_pool3d", "adaptive_avg_pool3d"])
+@pytest.mark.parametrize("batched", [True, False])
+def test_gradients_of_volumes_with_channels_last(torch, device, pool, batched):
+    size = 2 if "adaptive" in pool else (2, 3, 2)
+    shape = (2, 3, 4, 6, 5) if batched else (3, 4, 6, 5)
+    plain = torch.randn(shape, device=device)
+    last = plain.clone() if batched else plain.unsqueeze(0).clone()
+    last = last.to(memory_format=torch.channels_last_3d)
+    last = (last if batched else last.squeeze(0)).detach().requires_grad_()
+    plain.requires_grad_()
+    results = [getattr(torch.nn.functional, pool)(x, size) for x in (plain, last)]
+    seed = torch.randn(results[0].shape, device=device)
+    for y in results:
+        y.backward(seed)
+    assert torch.allclose(*results) and torch.allclose(plain.grad, last.grad)
+
+
+def test_sizes_of_fractional_and_inverse_pooling(torch):
+    nn, F = torch.nn, torch.nn.functional
+    assert nn.FractionalMaxPool2d([2, 2], output_size=[0, 1])(torch.rand(2, 3, 8, 8)).shape == (2, 3, 0, 1)
+    assert nn.FractionalMaxPool3d([3, 2, 2], output_size=[0, 1, 1])(torch.rand(2, 5, 8, 8)).shape == (2, 0, 1, 1)
+    for name, bad in (("kernel_size", (1,)), ("kernel_size", ()), ("output_size", (3,)), ("output_size", ())):
+        sizes = {"kernel_size": 2, "output_size": 3, name: bad}
+        with pytest.raises(RuntimeError, match=f"{name} must either"):
+            F.fractional_max_pool2d(torch.rand(1, 2, 7, 7), **sizes)
+    x = torch.ones(1, 3, 1, 1, 1)
+    with pytest.raises(RuntimeError, match="kernel_size must be a single int or 3 ints"):
+        F.max_unpool3d(x, torch.zeros(x.shape, dtype=int), [1, 1])

@@ -161,7 +161,9 @@ def _fill_namespace(names):
         if name[0] != "_" and name != "ops":
             names[name] = value
     ours = {*_functions.__all__, *(name for name in _C._steps if name[0] != "_")}
-    names.update({name: op for name, op in _C.ops.items() if "." not in name and name not in ours})
+    # `_foreach_*` is a module: those ops are the parts of it that optimizers need.
+    ops = {name: op for name, op in _C.ops.items() if not name.startswith("_foreach_")}
+    names.update({name: op for name, op in ops.items() if "." not in name and name not in ours})
     names.update(storage.make_types())
     names.update({alias: getattr(_C, name) for alias, name in _ALIASES.items()})
     return [name for name in names if name[0] != "_"]
@@ -180,6 +182,10 @@ def __getattr__(name):
         value = getattr(_importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
+    if name.startswith(("_foreach_", "_amp_")):
+        found = vars(_importlib.import_module(f"{__package__}._foreach")).get(name)
+        if found is not None:
+            return found
     if name == "Storage":
         return storage.default_type()
     raise _absent(__package__, name)

@@ -74,6 +74,34 @@ def max_pool2d_with_indices_backward(
     return found + self.masked_fill(self.new_ones(()).bool(), 0) if self.requires_grad else found
 
 
+def convolution_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: tuple[int, ...] | None,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    transposed: bool,
+    output_padding: tuple[int, ...],
+    groups: int,
+    output_mask: tuple[bool, bool, bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """The gradients of `convolution` by input, weight and bias, None where `output_mask` is False."""
+    from .autograd import enable_grad, grad
+
+    record = _C.is_grad_enabled()
+    with enable_grad():
+        # Views, so that the gradients are recorded in turn where their arguments require grad.
+        x, w = (t.view_as(t) if record and t.requires_grad else t.detach().requires_grad_() for t in (input, weight))
+        result = _ops["convolution"](x, w, None, stride, padding, dilation, transposed, output_padding, groups)
+    wanted = [t for t, keep in zip((x, w), output_mask, strict=False) if keep]
+    found = iter(grad(result, wanted, grad_output, create_graph=record) if wanted else ())
+    of_input, of_weight = (next(found) if keep else None for keep in output_mask[:2])
+    rest = [d for d in range(grad_output.dim()) if d != 1]
+    return of_input, of_weight, grad_output.sum(rest) if output_mask[2] else None
+
+
 def _batch_norm_with_update(
     input: Tensor,
     weight: Tensor | None,

@@ -170,8 +170,12 @@ class Methods:
         return new
 
     def __reduce_ex__(self, protocol):
-        where = (self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, None, self.dtype)
-        made = (_utils._rebuild_tensor_v3, (storage_of(self), *where))
+        if self.is_meta:
+            where = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
+            made = (_utils._rebuild_meta_tensor_no_storage, where)
+        else:
+            where = (self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, None, self.dtype)
+            made = (_utils._rebuild_tensor_v3, (storage_of(self), *where))
         if type(self) is Tensor and not self.__dict__:
             return made
         return (_utils._rebuild_from_type_v2, (made[0], type(self), made[1], dict(self.__dict__)))

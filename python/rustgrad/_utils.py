@@ -7,7 +7,7 @@ import sys
 import traceback
 
 from . import _C
-from ._C import Tensor
+from ._base import Tensor, empty_strided
 from .storage import TypedStorage, UntypedStorage
 
 __all__ = []
@@ -75,6 +75,10 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
     tensor = _over(storage, storage_offset, size, stride, dtype)
     return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    return empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):

@@ -1,4 +1,4 @@
-"""`rustgrad.overrides`: `__torch_function__` for functions written in Python.
+"""`rustgrad.overrides`: `__torch_function__` for functions written in Python, and modes that override all functions.
 
 Ops look for it by themselves. A function of a program that takes tensor-like objects asks `has_torch_function` and calls
 `handle_torch_function`, as PyTorch's own functions do.
@@ -16,9 +16,14 @@ from ._C import Tensor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from types import TracebackType
     from typing import Any
 
+    from typing_extensions import Self
+
 __all__ = [
+    "BaseTorchFunctionMode",
+    "TorchFunctionMode",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -42,7 +47,9 @@ def _handler(value):
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether an argument's class overrides functions."""
+    """Whether an argument's class overrides functions, or a mode is entered."""
+    if _C._len_torch_function_stack():
+        return True
     return _C._torch_function_enabled() and any(_handler(arg) is not None for arg in relevant_args)
 
 
@@ -70,7 +77,7 @@ def _overriding(args):
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What the first `__torch_function__` that does not return NotImplemented makes of the call.
+    """What the first `__torch_function__` that does not return NotImplemented makes of the call: the mode's, then the classes'.
 
     Args:
         public_api (callable): the function that was called.
@@ -80,8 +87,16 @@ def handle_torch_function(
     Raises:
         TypeError: all return NotImplemented.
     """
-    overriding = _overriding(relevant_args)
+    overriding = _overriding(relevant_args) if _C._torch_function_enabled() else []
     types = tuple(type(arg) for arg in overriding)
+    mode = _C._pop_torch_function_mode()
+    if mode is not None:
+        try:
+            result = mode.__torch_function__(public_api, types, args, kwargs)
+        finally:
+            _C._push_torch_function_mode(mode)
+        if result is not NotImplemented:
+            return result
     for arg in overriding:
         handler = arg.__torch_function__
         if getattr(handler, "__self__", None) is arg:
@@ -96,6 +111,61 @@ def handle_torch_function(
             return result
     name = f"{public_api.__module__}.{public_api.__name__}"
     raise TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: {list(types)}")
+
+
+class TorchFunctionMode:
+    """A context in which calls of functions and methods go to `__torch_function__` of this object.
+
+    A subclass defines it; what it calls itself goes to the mode around it, or runs. Modes are a thread's own. As for
+    classes, attributes of tensors and methods that compute nothing do not call it.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[type[Any], ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """The result of `func(*args, **kwargs)`, or NotImplemented. `types`: classes of the arguments that override too."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        _C._push_torch_function_mode(self)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _C._pop_torch_function_mode()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Self:
+        """An instance; deprecated."""
+        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        return cls(*args, **kwargs)
+
+
+def _get_current_function_mode_stack():
+    return [_C._get_function_stack_at(level) for level in range(_C._len_torch_function_stack())]
+
+
+def _get_current_function_mode():
+    return (_get_current_function_mode_stack() or [None])[-1]
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[type[Any], ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """`func(*args, **kwargs)`."""
+        return func(*args, **(kwargs or {}))
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -19,6 +19,7 @@ import pickle
 import struct
 import sys
 import types
+import warnings
 import zipfile
 import zlib
 from collections import OrderedDict
@@ -105,6 +106,9 @@ class _Writer:
         if isinstance(t, Parameter):
             made = (_utils._rebuild_parameter, (t.detach(), t.requires_grad, OrderedDict()))
             return (_utils._rebuild_parameter_with_state, (*made[1], state)) if state else made
+        if t.is_meta:
+            made = (_utils._rebuild_meta_tensor_no_storage, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad))
+            return (_utils._rebuild_from_type_v2, (made[0], type(t), made[1], state)) if state else made
         where = (t.storage_offset(), tuple(t.shape), t.stride(), t.requires_grad, OrderedDict())
         if t.dtype in _NAMES:
             made = (_utils._rebuild_tensor_v2, (t._typed_storage(), *where))
@@ -280,6 +284,9 @@ class _Reader:
         self.known, self.storages, self.slices = known_globals(), {}, {}
 
     def persistent_load(self, saved):
+        # Strings of Python 2, read with encoding="bytes".
+        if isinstance(saved, tuple):
+            saved = tuple(part.decode("ascii", "replace") if isinstance(part, bytes) else part for part in saved)
         if not isinstance(saved, tuple) or len(saved) < 5 or saved[0] != "storage" or self.fetch is None:
             raise CheckpointError(f"unknown reference {str(saved)[:100]}; expected a storage")
         _, dtype, key, location, size = saved[:5]
@@ -488,6 +495,12 @@ def _forced(weights_only):
     if on and off:
         raise RuntimeError(
             "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set."
+        )
+    if off and weights_only is None:
+        warnings.warn(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the `weights_only` argument was not "
+            "explicitly passed to `torch.load`, forcing weights_only=False.",
+            stacklevel=3,
         )
     if on or (off and weights_only is None):
         return on

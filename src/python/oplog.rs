@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::observe::Raw;
+use crate::op::Op;
 use crate::op::tracer::{self, Change, Traced, Tracer};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -10,18 +11,26 @@ use std::rc::Rc;
 
 struct Log {
     lines: RefCell<Vec<String>>,
+    /// The calls that have begun: a call with `out=` or in place runs its own op inside, which is one line.
+    open: RefCell<Vec<*const Op>>,
     /// The tracer that was installed before, which goes on seeing everything.
     before: Option<Rc<dyn Tracer>>,
 }
 
 impl Tracer for Log {
     fn enter(&self, call: &Traced) {
+        self.open.borrow_mut().push(call.op);
         self.before.iter().for_each(|b| b.enter(call));
     }
     fn exit(&self, call: &Traced, result: Result<&[Tensor], &Error>) {
-        if let Ok(outputs) = result {
+        let mut open = self.open.borrow_mut();
+        open.pop();
+        if let Ok(outputs) = result
+            && !open.contains(&std::ptr::from_ref(call.op))
+        {
             self.lines.borrow_mut().push(tracer::describe(call.op, call.args, outputs));
         }
+        drop(open);
         self.before.iter().for_each(|b| b.exit(call, result));
     }
     fn backward_begins(&self) {
@@ -52,7 +61,7 @@ thread_local! {
 /// Starts to write down the calls of this thread.
 #[pyfunction]
 pub fn _start_op_log() {
-    let log = Rc::new(Log { lines: RefCell::default(), before: tracer::install(None) });
+    let log = Rc::new(Log { lines: RefCell::default(), open: RefCell::default(), before: tracer::install(None) });
     tracer::install(Some(log.clone()));
     LOGS.with_borrow_mut(|logs| logs.push(log));
 }

@@ -2,21 +2,21 @@
 //!
 //! Non-tensor objects are considered only if no signature fits, and subclasses of `Tensor` only once one has an object:
 //! an ordinary call pays one load. A class whose `__torch_function__` is `_disabled_torch_function_impl` (`Parameter`)
-//! overrides nothing.
+//! overrides nothing. A mode (`overrides.TorchFunctionMode`) overrides all calls of its thread; one is asked before the classes.
 
 use super::object::{tensor_type, wrap, wrap_as};
 use super::parse::Given;
 use crate::tensor::Tensor;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// Whether an object of an overriding subclass was ever created.
+/// Whether an object of an overriding subclass was ever created, or a mode entered.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// The `__torch_function__` of classes that override nothing.
 static NOTHING: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
@@ -24,6 +24,8 @@ static NOTHING: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 thread_local! {
     /// Number of `DisableTorchFunctionSubclass` blocks this thread is in.
     static DISABLED: Cell<usize> = const { Cell::new(0) };
+    /// The modes this thread is in, innermost last.
+    static MODES: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
 #[inline]
@@ -93,7 +95,58 @@ fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Ve
     found
 }
 
-/// Offers a call to the classes of its arguments. Returns their result, possibly `NotImplemented`; `None` if no class
+/// The innermost mode, left while it handles a call, so that its own calls go to the next one.
+struct Asked<'py>(Bound<'py, PyAny>);
+
+fn innermost(py: Python) -> Option<Asked> {
+    MODES.with_borrow_mut(Vec::pop).map(|mode| Asked(mode.into_bound(py)))
+}
+
+impl<'py> Asked<'py> {
+    fn call(
+        &self,
+        function: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyTuple>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.0.call_method1(intern!(self.0.py(), "__torch_function__"), (function, types, args, kwargs))
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        MODES.with_borrow_mut(|modes| modes.push(self.0.clone().unbind()));
+    }
+}
+
+/// Enters a mode: from now on it is offered the calls of this thread.
+#[pyfunction]
+pub fn _push_torch_function_mode(mode: Py<PyAny>) {
+    ACTIVE.store(true, Ordering::Relaxed);
+    MODES.with_borrow_mut(|modes| modes.push(mode));
+}
+
+/// Leaves the innermost mode and returns it; None if there is none.
+#[pyfunction]
+pub fn _pop_torch_function_mode() -> Option<Py<PyAny>> {
+    MODES.with_borrow_mut(Vec::pop)
+}
+
+/// How many modes this thread is in.
+#[pyfunction]
+pub fn _len_torch_function_stack() -> usize {
+    MODES.with_borrow(Vec::len)
+}
+
+/// A mode that this thread is in, counted from the outermost. IndexError: there are fewer.
+#[pyfunction]
+pub fn _get_function_stack_at(py: Python, level: usize) -> PyResult<Py<PyAny>> {
+    let found = MODES.with_borrow(|modes| modes.get(level).map(|mode| mode.clone_ref(py)));
+    found.ok_or_else(|| PyIndexError::new_err(format!("no mode at level {level}")))
+}
+
+/// Offers a call to the innermost mode and to the classes of its arguments. Returns their result, possibly `NotImplemented`; `None` if no class
 /// overrides.
 fn offer<'py>(
     py: Python<'py>,
@@ -101,11 +154,12 @@ fn offer<'py>(
     positional: &[*mut PyObject],
     keywords: &[(&str, *mut PyObject)],
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if DISABLED.get() > 0 {
-        return Ok(None);
-    }
-    let takers = takers(py, positional.iter().copied().chain(keywords.iter().map(|k| k.1)));
-    if takers.is_empty() {
+    let takers = match DISABLED.get() {
+        0 => takers(py, positional.iter().copied().chain(keywords.iter().map(|k| k.1))),
+        _ => Vec::new(),
+    };
+    let mode = innermost(py);
+    if takers.is_empty() && mode.is_none() {
         return Ok(None);
     }
     // SAFETY: live arguments of a call in progress.
@@ -117,6 +171,12 @@ fn offer<'py>(
     }
     let types = PyTuple::new(py, takers.iter().map(|t| &t.0))?;
     let not = py.NotImplemented().into_bound(py);
+    if let Some(mode) = mode {
+        let answer = mode.call(function, &types, &args, &kwargs)?;
+        if !answer.is(&not) || takers.is_empty() {
+            return Ok(Some(answer));
+        }
+    }
     for (_, handler) in &takers {
         let answer = handler.call1((function, &types, &args, &kwargs))?;
         if !answer.is(&not) {
@@ -197,5 +257,9 @@ pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
     NOTHING.store(nothing.clone().into_any().into_ptr(), Ordering::Relaxed);
     m.add_function(nothing)?;
     m.add_function(wrap_pyfunction!(_torch_function_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(_push_torch_function_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(_pop_torch_function_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(_len_torch_function_stack, m)?)?;
+    m.add_function(wrap_pyfunction!(_get_function_stack_at, m)?)?;
     m.add_class::<DisableTorchFunctionSubclass>()
 }

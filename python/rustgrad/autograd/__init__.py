@@ -19,6 +19,7 @@ _LAZY = {
     "detect_anomaly": "anomaly_mode",
     "set_detect_anomaly": "anomaly_mode",
     "set_anomaly_enabled": "anomaly_mode",
+    "is_multithreading_enabled": "grad_mode",
     "set_multithreading_enabled": "grad_mode",
     "gradcheck": "gradcheck",
     "gradgradcheck": "gradcheck",

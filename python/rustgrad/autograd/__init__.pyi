@@ -27,6 +27,7 @@ from rustgrad.autograd.gradcheck import gradcheck as gradcheck
 from rustgrad.autograd.gradcheck import gradgradcheck as gradgradcheck
 from rustgrad.autograd import graph as graph
 from rustgrad.autograd.grad_mode import inference_mode as inference_mode
+from rustgrad.autograd.grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from rustgrad.autograd.grad_mode import no_grad as no_grad
 from rustgrad.autograd import profiler as profiler
 from rustgrad.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled

@@ -69,6 +69,20 @@ def forward_jacobians(
     return [stack(column) if column[0].numel() else zeros(0, 0, dtype=x.dtype) for column in zip(*rows, strict=True)]
 
 
+def directional(
+    function: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    active: list[tuple[int, Tensor]],
+    which: int,
+    check_dtypes: bool,
+    tangent: Tensor,
+) -> list[Tensor]:
+    """For each output, flat, its derivative where input number `which` of `active` moves along `tangent`."""
+    tangents = {i: zeros_like(t.detach()) for i, t in active}
+    tangents[active[which][0]] = tangent
+    return _rows(function, inputs, tangents, check_dtypes)
+
+
 def check_undefined(function: Callable[..., Any], inputs: tuple[Any, ...], active: list[tuple[int, Tensor]]) -> None:
     """A tangent that is missing must count as zeros.
 

@@ -7,6 +7,7 @@ between two `next` calls keeps the caller's mode.
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 
 from .. import _C
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "is_multithreading_enabled",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
 
 
 def _decorate_generator(make, function):
@@ -190,14 +198,23 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
 
+_multithreading = threading.local()
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` has set: True at first."""
+    return getattr(_multithreading, "enabled", True)
+
+
 class set_multithreading_enabled(_Mode):
-    """Accepted for compatibility, without effect."""
+    """Sets what `is_multithreading_enabled` answers, and inside a block only there; backward computes the same either way."""
 
     def __new__(cls, mode: bool) -> Self:
         return object.__new__(cls)
 
     def __init__(self, mode: bool) -> None:
-        self.mode = mode
+        self.prev = is_multithreading_enabled()
+        self.mode = _multithreading.enabled = mode
 
     def __enter__(self) -> None:
         pass
@@ -205,7 +222,7 @@ class set_multithreading_enabled(_Mode):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        pass
+        _multithreading.enabled = self.prev
 
     def clone(self) -> Self:
         """Another context of the same kind and mode."""

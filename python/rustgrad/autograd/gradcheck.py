@@ -1,4 +1,5 @@
-"""`gradcheck` and `gradgradcheck`: gradients against central differences, element by element.
+"""`gradcheck` and `gradgradcheck`: gradients against central differences, element by element or, in fast mode, as one
+product of the Jacobian (`_gradcheck_fast`).
 
 A complex output counts as two real functions, its real and its imaginary part. A complex input is
 perturbed along the real and along the imaginary axis; the derivative of a real function is then
@@ -8,6 +9,7 @@ closes over them sees it too.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import sys
@@ -72,9 +74,9 @@ def _evaluate(function, inputs):
     return [o.detach().clone() for o in _as_tuple(function(*inputs)) if _is_inexact(o)]
 
 
-def _central_difference(function, inputs, data, index, delta):
-    """Derivative of every output, flat, along one element of `data`, in the direction of `delta`."""
-    original = data[index].item()
+def _central_difference(function, inputs, data, index, delta, size):
+    """Derivative of every output, flat, where `data[index]` moves along `delta / size`."""
+    original = data[index].clone()
     data[index] = original + delta
     upper = _evaluate(function, inputs)
     data[index] = original - delta
@@ -87,7 +89,6 @@ def _central_difference(function, inputs, data, index, delta):
                     f"Expected `func` to return outputs with the same {what} when inputs are perturbed on index {index}, "
                     f"but got:\n {getattr(u, what)}\n {getattr(v, what)}"
                 )
-    size = abs(delta)
     return [((u - v) / (2 * size)).reshape(-1) for u, v in zip(upper, lower, strict=True)]
 
 
@@ -96,13 +97,21 @@ def _numerical_jacobians(function, inputs, x, eps, count):
     rows = [[] for _ in range(count)]
     data = x.data
     for index in itertools.product(*map(range, x.shape)):
-        columns = _central_difference(function, inputs, data, index, eps)
+        columns = _central_difference(function, inputs, data, index, eps, eps)
         if x.is_complex():
-            imaginary = _central_difference(function, inputs, data, index, eps * 1j)
+            imaginary = _central_difference(function, inputs, data, index, eps * 1j, eps)
             columns = [a + 1j * b for a, b in zip(columns, imaginary, strict=True)]
         for row, column in zip(rows, columns, strict=True):
             row.append(column)
     return [stack(row) if row else zeros(0, 0, dtype=x.dtype, device=x.device) for row in rows]
+
+
+def _check_gradients(grads, inputs, check_dtypes):
+    for g, x in zip(grads, inputs, strict=True):
+        if g is not None and g.shape != x.shape:
+            raise GradcheckError("Analytical gradient has incorrect size")
+        if g is not None and check_dtypes and g.dtype != x.dtype:
+            raise GradcheckError("Gradient has dtype mismatch")
 
 
 def _analytical_jacobians(output, inputs, check_dtypes):
@@ -113,11 +122,8 @@ def _analytical_jacobians(output, inputs, check_dtypes):
         one_hot = seed.clone()
         one_hot[j] = 1.0
         grads = autograd_grad(output, inputs, one_hot.reshape(output.shape), retain_graph=True, allow_unused=True)
+        _check_gradients(grads, inputs, check_dtypes)
         for column, g, x in zip(columns, grads, inputs, strict=True):
-            if g is not None and g.shape != x.shape:
-                raise GradcheckError("Analytical gradient has incorrect size")
-            if g is not None and check_dtypes and g.dtype != x.dtype:
-                raise GradcheckError("Gradient has dtype mismatch")
             column.append((zeros_like(x.detach()) if g is None else g.detach().clone()).reshape(-1))
     return [stack(c, 1) if c else zeros(0, 0, dtype=output.dtype, device=output.device) for c in columns]
 
@@ -157,25 +163,79 @@ def _parts(function, outputs):
     return [(part("imag"), wording.format("imaginary")), (part("real"), wording.format("real"))]
 
 
-def _check_forward(function, prefix, inputs, active, numerical, tolerances, check_dtypes):
-    from ._gradcheck_forward import forward_jacobians
+class _Jacobians:
+    """Whole Jacobians by all three ways, and when two of them are close."""
 
-    for which, (i, _) in enumerate(active):
-        for number, a in enumerate(forward_jacobians(function, inputs, active, which, check_dtypes)):
+    note = ""
+
+    def __init__(self, function, inputs, active, outputs, check_dtypes):
+        self.function, self.inputs, self.active = function, inputs, active
+        self.count, self.check_dtypes = len(outputs), check_dtypes
+
+    def numerical(self, i, x, eps):
+        return _numerical_jacobians(self.function, self.inputs, x, eps, self.count)
+
+    def analytical(self, output, j):
+        return _analytical_jacobians(output, [x for _, x in self.active], self.check_dtypes)
+
+    def forward(self, which):
+        from ._gradcheck_forward import forward_jacobians
+
+        return forward_jacobians(self.function, self.inputs, self.active, which, self.check_dtypes)
+
+    def tolerance(self, atol, i, j):
+        return atol
+
+
+class _Products(_Jacobians):
+    """Their products with random vectors."""
+
+    note = "These are products of the Jacobians with random vectors (fast mode); fast_mode=False shows the Jacobians.\n"
+
+    def __init__(self, function, inputs, active, outputs, check_dtypes):
+        from ._gradcheck_fast import Directions
+
+        super().__init__(function, inputs, active, outputs, check_dtypes)
+        self.directions = Directions(active, outputs)
+        self.tolerance = self.directions.tolerance
+
+    def numerical(self, i, x, eps):
+        def difference(index, delta, size):
+            return _central_difference(self.function, self.inputs, x.data, index, delta, size)
+
+        return self.directions.numerical(difference, i, eps)
+
+    def analytical(self, output, j):
+        grads = self.directions.analytical(output, j, self.active)
+        _check_gradients(grads, [x for _, x in self.active], self.check_dtypes)
+        return [self.directions.along(i, x, g) for (i, x), g in zip(self.active, grads, strict=True)]
+
+    def forward(self, which):
+        from ._gradcheck_forward import directional
+
+        i = self.active[which][0]
+        run = functools.partial(directional, self.function, self.inputs, self.active, which, self.check_dtypes)
+        return self.directions.forward(run, i)
+
+
+def _check_forward(jacobians, prefix, numerical, rtol, atol):
+    for which, (i, _) in enumerate(jacobians.active):
+        for number, a in enumerate(jacobians.forward(which)):
             n = numerical[i][number]
-            if not _all_close(a.to(n.dtype), n, *tolerances):
+            if not _all_close(a.to(n.dtype), n, rtol, jacobians.tolerance(atol, i, number)):
                 raise GradcheckError(
                     f"{prefix}Jacobian computed with forward mode mismatch for output {number} with respect to input {i},\n"
-                    f"numerical:{n}\nanalytical:{a}\n"
+                    f"numerical:{n}\nanalytical:{a}\n{jacobians.note}"
                 )
 
 
 def _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_dtypes, modes):
     outputs = [o for o in _as_tuple(function(*inputs)) if _is_inexact(o)]
     active = [(i, x) for i, x in enumerate(inputs) if _is_inexact(x) and x.requires_grad]
-    numerical = {i: _numerical_jacobians(function, inputs, x, eps, len(outputs)) for i, x in active}
+    jacobians = (_Products if modes["fast"] else _Jacobians)(function, inputs, active, outputs, check_dtypes)
+    numerical = {i: jacobians.numerical(i, x, eps) for i, x in active}
     if modes["forward"]:
-        _check_forward(function, prefix, inputs, active, numerical, (rtol, atol), check_dtypes)
+        _check_forward(jacobians, prefix, numerical, rtol, atol)
     if not modes["backward"]:
         return
     differentiable = [(j, o) for j, o in enumerate(outputs) if o.requires_grad]
@@ -187,7 +247,7 @@ def _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_dty
                 raise GradcheckError("Numerical gradient for function expected to be zero")
     tensors = [x for _, x in active]
     for number, (j, output) in enumerate(differentiable):
-        analytical = _analytical_jacobians(output, tensors, check_dtypes)
+        analytical = jacobians.analytical(output, j)
         if output.numel():
             _check_reentrant(output, tensors, nondet_tol)
             if modes["batched"]:
@@ -196,10 +256,10 @@ def _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_dty
                 check_backward(output, tensors, number)
         for (i, _), a in zip(active, analytical, strict=True):
             n = numerical[i][j]
-            if not _all_close(a.to(n.dtype), n, rtol, atol):
+            if not _all_close(a.to(n.dtype), n, rtol, jacobians.tolerance(atol, i, j)):
                 raise GradcheckError(
                     f"{prefix}Jacobian mismatch for output {number} with respect to input {i},\n"
-                    f"numerical:{n}\nanalytical:{a}\n"
+                    f"numerical:{n}\nanalytical:{a}\n{jacobians.note}"
                 )
 
 
@@ -296,7 +356,9 @@ def gradcheck(
         check_grad_dtypes (bool): the gradients' dtypes must be the inputs'.
         check_forward_ad, check_backward_ad (bool): which modes are compared.
         check_batched_grad, check_batched_forward_grad (bool): `vmap` over backward, or forward mode, must equal a loop.
-        fast_mode, masked: accepted; the full check runs.
+        fast_mode (bool): compare one product of the Jacobian with random vectors instead of all its elements: two
+            evaluations and one backward for each input and output, whatever their sizes.
+        masked: accepted, without effect.
 
     Returns:
         True, or False if a check fails and `raise_exception` is False.
@@ -312,7 +374,8 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    modes = {"forward": check_forward_ad, "backward": check_backward_ad, "batched": check_batched_grad}
+    modes = {"forward": check_forward_ad, "backward": check_backward_ad}
+    modes |= {"batched": check_batched_grad, "fast": fast_mode}
     inputs = _as_tuple(inputs)
     _check_inputs(inputs)
     try:

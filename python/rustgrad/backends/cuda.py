@@ -14,6 +14,8 @@ matmul: SimpleNamespace = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_p
 # Which implementations of attention are allowed: the operands alone decide which one runs.
 _attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 
+_linalg = "default"
+
 
 def is_built() -> bool:
     """False: rustgrad is built without CUDA."""
@@ -58,6 +60,20 @@ def math_sdp_enabled() -> bool:
 def cudnn_sdp_enabled() -> bool:
     """What `enable_cudnn_sdp` stored last; True at first."""
     return _attention["cudnn"]
+
+
+def preferred_linalg_library(backend: str | None = None) -> str:
+    """Stores which of CUDA's libraries to prefer, without effect, and returns the stored one: "default" at first.
+
+    Raises:
+        RuntimeError: a name that PyTorch does not have.
+    """
+    global _linalg
+    if backend is not None:
+        if backend not in ("default", "cusolver", "magma"):
+            raise RuntimeError("Unknown input value. Choose from: ['default', 'cusolver', 'magma'].")
+        _linalg = backend
+    return _linalg
 
 
 @contextlib.contextmanager

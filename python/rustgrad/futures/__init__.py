@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .._absent import getattr_of
 
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
+T = TypeVar("T")
 
-class Future:
+
+class Future(Generic[T]):
     """A value that some thread sets once and others wait for.
 
     Args:

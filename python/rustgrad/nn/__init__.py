@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._absent import getattr_of
-from . import attention, functional, init, modules, parallel, parameter, utils
+from . import attention, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import Module
 from .parallel import DataParallel
@@ -23,6 +23,7 @@ __all__ = [
     "attention",
     "factory_kwargs",
     "functional",
+    "grad",
     "init",
     "modules",
     "parallel",

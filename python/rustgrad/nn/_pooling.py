@@ -187,7 +187,7 @@ def _fractional(dims, input, kernel_size, output_size, output_ratio, samples):
     if samples is None:
         batch = 1 if input.dim() == dims + 1 else input.size(0)
         samples = rand(batch, input.size(-dims - 1), dims, dtype=input.dtype, device=input.device)
-    return _FRACTIONAL[dims](input, kernel_size, output_size, samples)
+    return _FRACTIONAL[dims](input, _each(kernel_size, dims), _each(output_size, dims), samples)
 
 
 def fractional_max_pool2d_with_indices(
@@ -298,7 +298,11 @@ def _unpooled_size(input, kernel_size, stride, padding, output_size):
 def _max_unpool(dims, input, indices, kernel_size, stride, padding, output_size):
     kernel = _each(kernel_size, dims)
     steps = kernel if stride is None else _each(stride, dims)
-    size = _unpooled_size(input, kernel, steps, _each(padding, dims), output_size)
+    pads = _each(padding, dims)
+    for name, sizes in (("kernel_size", kernel), ("stride", steps), ("padding", pads)):
+        if len(sizes) != dims:
+            raise RuntimeError(f"max_unpool{dims}d: {name} must be a single int or {dims} ints, got {sizes}")
+    size = _unpooled_size(input, kernel, steps, pads, output_size)
     if dims == 1:
         return _UNPOOL[2](input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1]).squeeze(-1)
     return _UNPOOL[dims](input, indices, size)

@@ -9,7 +9,7 @@ import warnings
 
 from .._absent import getattr_of
 from .._base import ops, sigmoid, tanh
-from . import _pooling
+from . import _pooling, grad
 from ._attention import (  # the private ones too: subclasses of PyTorch's layers call them
     _canonical_mask,  # noqa: F401
     _mha_shape_check,  # noqa: F401
@@ -21,8 +21,14 @@ from ._norms import batch_norm, group_norm, instance_norm, local_response_norm
 from ._pooling import *  # noqa: F403
 from ._resizing import upsample, upsample_bilinear, upsample_nearest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._base import Tensor
+
 __all__ = [
     "batch_norm",
+    "conv_tbc",
+    "grad",
     "group_norm",
     "instance_norm",
     "legacy_reduction",
@@ -50,6 +56,26 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warnin
             stacklevel=4,
         )
     return reduction
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """`conv1d` of a sequence `(time, batch, in_channels)`.
+
+    Args:
+        weight (Tensor): `(taps, in_channels, out_channels)`.
+        bias (Tensor): `(out_channels,)`.
+        pad (int): zeros at both ends.
+        out (Tensor): gets the result.
+
+    Raises:
+        RuntimeError: tensors of other ranks, or channels that differ.
+    """
+    for name, tensor, rank in (("input", input, 3), ("weight", weight, 3), ("bias", bias, 1)):
+        if tensor.dim() != rank:
+            raise RuntimeError(f"conv_tbc: {name} must have {rank} dims, got {tensor.dim()}")
+    result = ops["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    result = result.permute(2, 0, 1).contiguous()
+    return result if out is None else out.resize_(result.shape).copy_(result)
 
 
 def _inplace(function):

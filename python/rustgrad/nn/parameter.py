@@ -131,16 +131,18 @@ class UninitializedTensorMixin:
         "get_device detach requires_grad_".split()
     )
 
-    def materialize(self, shape: Sequence[int], device: DeviceLike | None = None, dtype: _dtype | None = None) -> None:
+    def materialize(
+        self, shape: int | Sequence[int], device: DeviceLike | None = None, dtype: _dtype | None = None
+    ) -> None:
         """Makes it an ordinary parameter or tensor with uninitialised values.
 
         Args:
-            shape (sequence of int): its shape.
+            shape (int or sequence of int): its shape.
             device (device, optional), dtype (dtype, optional): instead of those it has.
         """
         data = self.data
         self.data = empty(
-            tuple(shape),
+            (shape,) if isinstance(shape, int) else tuple(shape),
             device=data.device if device is None else device,
             dtype=data.dtype if dtype is None else dtype,
         )

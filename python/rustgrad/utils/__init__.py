@@ -24,9 +24,12 @@ _SUBMODULES = (
     "data",
     "deterministic",
     "dlpack",
+    "flop_counter",
     "hooks",
     "model_zoo",
+    "module_tracker",
     "safetensors",
+    "weak",
 )
 # `tensorboard` is imported by its name: it needs a package that may not be installed.
 __all__ = [*(name for name in _SUBMODULES if name[0] != "_"), "set_module", "swap_tensors"]

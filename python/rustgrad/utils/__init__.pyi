@@ -9,7 +9,7 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['benchmark', 'checkpoint', 'collect_env', 'data', 'deterministic', 'dlpack', 'hooks', 'model_zoo', 'safetensors', 'set_module', 'swap_tensors']
+__all__ = ['benchmark', 'checkpoint', 'collect_env', 'data', 'deterministic', 'dlpack', 'flop_counter', 'hooks', 'model_zoo', 'module_tracker', 'safetensors', 'set_module', 'swap_tensors', 'weak']
 from rustgrad.utils import _foreach_utils as _foreach_utils
 from rustgrad.utils import _pytree as _pytree
 from rustgrad.utils import benchmark as benchmark
@@ -18,10 +18,13 @@ from rustgrad.utils import collect_env as collect_env
 from rustgrad.utils import data as data
 from rustgrad.utils import deterministic as deterministic
 from rustgrad.utils import dlpack as dlpack
+from rustgrad.utils import flop_counter as flop_counter
 from rustgrad.utils import hooks as hooks
 from rustgrad.utils import model_zoo as model_zoo
+from rustgrad.utils import module_tracker as module_tracker
 from rustgrad.utils import safetensors as safetensors
 def set_module(obj: Any, mod: _str) -> None:
     """Sets `obj.__module__`, so that the object is displayed as part of that module."""
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """Swaps two tensors completely: values, history, class, attributes. Both keep their identity,"""
+from rustgrad.utils import weak as weak

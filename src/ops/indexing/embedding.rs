@@ -211,8 +211,9 @@ pub static F_EMBEDDING: Op = Op {
 
 /// Scales looked-up rows whose norm exceeds `limit` down to it, in place.
 pub(crate) fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
-    // As in PyTorch, no part of the graph that is recorded around it.
+    // As in PyTorch, no part of the graph that is recorded around it, and without effect on tangents.
     let _unrecorded = GradGuard::new(false);
+    let w = &Term::from(w).cut().ok()?;
     let at = Term::from(at).reshape(&[-1]).to_dtype(DType::I64).ok()?;
     let rows = EMBEDDING.call((w, &at));
     let length = VECTOR_NORM.call((&rows, order, [1], true));

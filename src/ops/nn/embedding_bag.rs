@@ -131,7 +131,9 @@ impl Layout {
         let (indices, offsets) = (host_read::int_list(c.tensor(1)?)?, host_read::int_list(c.tensor(2)?)?);
         let (n, rows) = (indices.len(), c.tensor(0)?.size(0) as i64);
         if let Some(i) = indices.iter().find(|&&i| i < 0 || i >= rows) {
-            return Err(Error::index(format!("index out of range in self; expected 0 <= index < {rows}, got {i}")));
+            return Err(Error::runtime(format!(
+                "Expected idx >= 0 && idx < num_embeddings ({rows}) but found idx to be {i}"
+            )));
         }
         if offsets.first().is_some_and(|&first| first != 0) {
             let first = offsets[0];
@@ -266,7 +268,11 @@ pub static BAGS: Op = Op {
         "f32[4,3], i64[5](0..4), i64[3](= 0, 2, 5), False, 0, False, f32[5], True, 1",
         "f32[4,3], i64[5](0..4), i64[3](= 0, 2, 2), False, 2, False, None, False, 1",
     ],
-    errors: &[("f32[4,3], i64[1](= 7), i64[1](= 0), False, 0, False, None, False, -1", "IndexError", "out of range")],
+    errors: &[(
+        "f32[4,3], i64[1](= 7), i64[1](= 0), False, 0, False, None, False, -1",
+        "RuntimeError",
+        "found idx to be 7",
+    )],
     ..OP
 };
 
@@ -329,7 +335,7 @@ pub static F_EMBEDDING_BAG: Op = Op {
         ("i64[2,3](0..4), f32[4,3], i64[2]", "ValueError", "if input is 2D, then offsets has to be None"),
         ("i64[](0..4), f32[4,3]", "ValueError", "input has to be 1D or 2D Tensor, but got Tensor of dimension 0"),
         ("i64[2,3](0..4), f32[4]", "ValueError", "weight has to be a 2D Tensor, but got Tensor of dimension 1"),
-        ("i64[1,3](= 0, 4, 1), f32[4,3]", "IndexError", "index out of range in self"),
+        ("i64[1,3](= 0, 4, 1), f32[4,3]", "RuntimeError", "found idx to be 4"),
         (
             "i64[2,3](0..4), f32[4,3], per_sample_weights=f32[2,3]",
             "NotImplementedError",

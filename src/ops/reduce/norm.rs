@@ -325,6 +325,10 @@ pub static LINALG_NORM: Op = Op {
         let (t, dims) = (c.tensor(0)?, c.opt_ints(2));
         let matrix = dims.map_or(t.ndim() == 2, |d| d.len() == 2);
         match c.opt_scalar(1) {
+            Some(_) if dims.is_some_and(|d| !matches!(d.len(), 1 | 2)) => Err(Error::runtime(format!(
+                "If dim is specified, it must be of length 1 or 2. Got {}",
+                Show(dims.unwrap_or_default())
+            ))),
             Some(order) if matrix => matrix_norm(t, order, dims.unwrap_or(&[]), c.flag(3), c.dtype(4))?.outputs(),
             Some(_) if dims.is_none() && (t.ndim() > 2 || t.ndim() == 0) => Err(Error::runtime(format!(
                 "If dim is not specified but ord is, the input must be 1D or 2D. Got {}D.",
@@ -338,7 +342,10 @@ pub static LINALG_NORM: Op = Op {
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[4], 1", "f32[3,4], 1", "f32[2,3,4], inf, (1, 2)", "f32[2,3], None, 0", "f32[2,3,4]"],
-    errors: &[("f32[2,3,4], 2", "RuntimeError", "must be 1D or 2D")],
+    errors: &[
+        ("f32[2,3,4], 2", "RuntimeError", "must be 1D or 2D"),
+        ("f32[2,3,4], 1, (0, 1, 2)", "RuntimeError", "it must be of length 1 or 2"),
+    ],
     out_dtype: Some(OutDType::Same),
     ..OP
 };

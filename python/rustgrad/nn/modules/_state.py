@@ -13,7 +13,7 @@ from ..._base import Tensor
 from ...autograd.grad_mode import no_grad
 from ...utils import swap_tensors
 from ...utils.hooks import RemovableHandle
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -200,14 +200,23 @@ class State:
                 f"checkpoint but received {type(value)}"
             )
             return
-        if param.dim() == 0 and value.dim() == 1 and value.shape[0] == 1:
+        # An uninitialised parameter has no shape to compare.
+        lazy = is_lazy(param)
+        if not lazy and param.dim() == 0 and value.dim() == 1 and value.shape[0] == 1:
             value = value[0]
-        if value.shape != param.shape:
+        if not lazy and value.shape != param.shape:
             error_msgs.append(
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                 f"the shape in current model is {param.shape}."
             )
             return
+        if param.is_meta and not value.is_meta and not assign:
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, "
+                "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
+                "corresponding key in the module instead of copying them in place?)",
+                stacklevel=2,
+            )
         swap = __future__.get_swap_module_params_on_conversion()
         try:
             with no_grad():

@@ -39,10 +39,14 @@ class _InstanceNorm(_NormBase):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
+    # Subclasses define it, as in PyTorch: the dimensions of one sample.
+    def _get_no_batch_dim(self):
+        return self._dims + 1
+
     def _check_input_dim(self, input: Tensor) -> None:
-        n = self._dims
-        if input.dim() not in (n + 1, n + 2):
-            raise ValueError(f"expected {n + 1}D or {n + 2}D input (got {input.dim()}D input)")
+        n = self._get_no_batch_dim()
+        if input.dim() not in (n, n + 1):
+            raise ValueError(f"expected {n}D or {n + 1}D input (got {input.dim()}D input)")
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing, unexpected, errors):
         if local_metadata.get("version", None) is None and not self.track_running_stats:
@@ -63,7 +67,7 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        dim = input.dim() - self._dims - 1
+        dim = input.dim() - self._get_no_batch_dim()
         if input.size(dim) != self.num_features:
             if self.affine:
                 raise ValueError(

@@ -230,7 +230,7 @@ class RandomUnstructured(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def __init__(self, amount: float) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _scores(self, t):
@@ -259,7 +259,7 @@ class RandomStructured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: float, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def _kept(self, t, count):
@@ -438,20 +438,27 @@ def is_pruned(module: Module) -> bool:
     return any(isinstance(h, BasePruningMethod) for m in module.modules() for h in m._forward_pre_hooks.values())
 
 
-def _check_amount(amount):
+# The next three have PyTorch's names: pruning methods of programs call them.
+def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if amount < 0 or not isinstance(amount, numbers.Integral) and amount > 1.0:
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
+def _validate_pruning_amount(amount, tensor_size):
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount, tensor_size):
+    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
 def _count(amount, total):
     """How many of `total` are pruned."""
-    if not isinstance(amount, numbers.Integral):
-        return round(amount * total)
-    if amount > total:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={total}")
-    return amount
+    _validate_pruning_amount(amount, total)
+    return _compute_nparams_toprune(amount, total)
 
 
 def _norm(t, n, dim):

@@ -104,14 +104,15 @@ def default_collate(batch: Sequence[Any]) -> Any:
     first = batch[0]
     if isinstance(first, Tensor):
         return _stacked(list(batch))
+    # NumPy's strings are strings too.
+    if isinstance(first, (str, bytes)):
+        return batch
     if _is_numpy(first):
         return _collate_numpy(list(batch))
     if isinstance(first, float):
         return tensor(list(batch), dtype=float64)
     if isinstance(first, int):
         return tensor(list(batch))
-    if isinstance(first, (str, bytes)):
-        return batch
     if isinstance(first, Mapping):
         columns = {key: default_collate([sample[key] for sample in batch]) for key in first}
         return _rebuild(first, columns, MutableMapping)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import multiprocessing.context
+import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -94,6 +96,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if loader.persistent_workers:
             loader._pool = pool
         self._pool: ProcessPool | None = pool
+        self._processes = list(pool.processes)
         self._number = pool.number + 1
         pool.begin(loader._requests(), seed)
 
@@ -106,6 +109,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         except StopIteration:
             self._close()
             raise
+
+    # Programs read the processes' ids there, as in PyTorch; after the last batch too.
+    @property
+    def _workers(self):
+        return self._processes
 
     def _close(self):
         pool, self._pool = self._pool, None
@@ -271,6 +279,15 @@ class DataLoader(Generic[T_co]):
                 "prefetch_factor option could only be specified in multiprocessing."
                 "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
             )
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        if cores is not None and num_workers > cores:
+            warnings.warn(
+                f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of worker in "
+                f"current system is {cores}, which is smaller than what this DataLoader is going to create. Please be aware "
+                "that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number "
+                "to avoid potential slowness/freeze if necessary.",
+                stacklevel=3,
+            )
         if prefetch_factor is not None and prefetch_factor < 0:
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
@@ -341,12 +358,21 @@ class DataLoader(Generic[T_co]):
     def _requests(self):
         if self._iterable:
             return itertools.repeat(None)
-        return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        return iter(self._index_sampler)
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
         return _ThreadedDataLoaderIter(self) if self._context == THREAD else _MultiProcessingDataLoaderIter(self)
+
+    # PyTorch's names, which subclasses of the loader use.
+    @property
+    def _auto_collation(self):
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self):
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _draw_seed(self) -> int:
         """The base of the workers' seeds; a pass without workers draws it too, and the generator continues alike."""
@@ -385,7 +411,7 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         """The number of batches (of samples without batching); TypeError if the data set has no length."""
         if not self._iterable:
-            return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+            return len(self._index_sampler)
         samples = len(self.dataset)
         if self.batch_size is None:
             return samples

@@ -88,6 +88,23 @@ class StackDataset(Dataset[Any]):
             return {k: d[index] for k, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
 
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """The samples at several indices; data sets that have `__getitems__` are asked once.
+
+        Raises:
+            ValueError: one of them returns another number of samples.
+        """
+        named = isinstance(self.datasets, dict)
+        columns = []
+        for dataset in self.datasets.values() if named else self.datasets:
+            many = getattr(dataset, "__getitems__", None)
+            items = many(indices) if callable(many) else [dataset[i] for i in indices]
+            if len(items) != len(indices):
+                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
+            columns.append(items)
+        rows = zip(*columns, strict=True)
+        return [dict(zip(self.datasets, row, strict=True)) for row in rows] if named else list(rows)
+
     def __len__(self) -> int:
         return self._length
 

@@ -2,10 +2,11 @@
 //! from `floor(i * n / out)` to `ceil((i + 1) * n / out)`.
 
 use super::mean::MEAN_POOL_BACKWARD;
-use super::{lifted, pooled_shape, result, with_one};
+use super::{format_of, lifted, planar_format, pooled_shape, result, with_one};
 use crate::cpu::pooling::mean::Divisor;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
+use crate::layout::Format;
 use crate::layout::window::{Axis, LIMIT};
 use crate::op::*;
 use crate::ops::reduce::sum_prod::MEAN_DIM;
@@ -71,7 +72,7 @@ fn check_float(x: &Tensor, kernel: &str) -> Result<()> {
 fn infer_mean<const D: usize>(c: &Call) -> Result<Specs> {
     let (x, axes) = (c.tensor(0)?, axes::<D>(c)?);
     check_float(x, if D == 2 { "adaptive_avg_pool2d" } else { "adaptive_avg_pool3d_cpu" })?;
-    Ok(smallvec![result(x, &pooled_shape::<D>(x.shape(), &axes), x.dtype())?])
+    Ok(smallvec![result(x, &pooled_shape::<D>(x.shape(), &axes), x.dtype(), planar_format(x, D))?])
 }
 
 fn means<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -95,11 +96,11 @@ fn gradient<const D: usize>(c: &VjpCtx) -> Term {
     args().map_or_else(Term::from, |args| MEAN_POOL_BACKWARD.call(args))
 }
 
-/// One result for all is a mean, as in PyTorch.
+/// One result for all is a mean, as in PyTorch; pooling keeps channels that are last.
 fn mean_or<const D: usize>(c: &Call, op: &'static Op) -> Result<Outputs> {
     let x = c.tensor(0)?;
     let one = c.ints(1)?.iter().all(|&n| n == 1) && [1, D].contains(&c.ints(1)?.len());
-    if one && (D + 1..=D + 2).contains(&x.ndim()) {
+    if one && (D + 1..=D + 2).contains(&x.ndim()) && format_of(x, D) == Format::Contiguous {
         let dims: Ints = (1..=D as i64).map(|d| -d).collect();
         return MEAN_DIM.calls((x, dims, true));
     }
@@ -181,7 +182,8 @@ fn infer_max<const D: usize>(c: &Call) -> Result<Specs> {
     }
     check_float(x, if D == 2 { "adaptive_max_pool2d" } else { "adaptive_max_pool3d_cpu" })?;
     let shape = pooled_shape::<D>(x.shape(), &axes);
-    Ok(smallvec![result(x, &shape, x.dtype())?, result(x, &shape, DType::I64)?])
+    let format = planar_format(x, D);
+    Ok(smallvec![result(x, &shape, x.dtype(), format)?, result(x, &shape, DType::I64, format)?])
 }
 
 fn maxima<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {

@@ -39,14 +39,20 @@ fn starts(sample: Term, size: usize, kernel: i64, out: i64) -> Term {
 fn run<const D: usize>(c: &Call) -> Result<Outputs> {
     let (x, samples) = (c.tensor(0)?, c.tensor(3)?);
     check_input::<D>(x)?;
-    let kernel: [i64; D] = each(c.ints(1)?, "kernel_size must either")?;
-    let out: [i64; D] = each(c.ints(2)?, "output_size must either")?;
+    let exactly = |list: &[i64], what: &str| match list.len() == D {
+        true => each::<D>(list, what),
+        false => each::<D>(&[], what),
+    };
+    let kernel = exactly(c.ints(1)?, "kernel_size must either")?;
+    let out = exactly(c.ints(2)?, "output_size must either")?;
     let lead = x.ndim() - D;
     let planes = x.shape()[..lead].iter().product::<usize>() as i64;
     let names = ["time", "height", "width"];
+    // In three dimensions PyTorch wants one element more.
+    let spare = D as i64 - 2;
     for i in 0..D {
         let n = x.size(lead + i) as i64;
-        if kernel[i] < 1 || out[i] < 1 || out[i] + kernel[i] - 1 > n {
+        if kernel[i] < 1 || out[i] < 0 || out[i] + kernel[i] - 1 + spare > n {
             let name = names[3 - D + i];
             return Err(Error::runtime(format!("pool {name} {} too large relative to input {name} {n}", kernel[i])));
         }
@@ -120,11 +126,15 @@ pub static FRACTIONAL2D: Op = Op {
     ),
     body: decompose(run::<2>),
     vjp: Vjp::Each(&[d(0, OUT1, by_places::<2>)]),
-    samples: &["f32[2,3,7,6], 2, 3, f32[2,3,2](unit, nograd)", "f32[2,5,7], (3, 2), (1, 4), f32[1,2,2](unit, nograd)"],
+    samples: &[
+        "f32[2,3,7,6], (2, 2), (3, 3), f32[2,3,2](unit, nograd)",
+        "f32[2,5,7], (3, 2), (1, 4), f32[1,2,2](unit, nograd)",
+    ],
     errors: &[
-        ("f32[1,1,4,4], 2, 4, f32[1,1,2](unit)", "RuntimeError", "too large relative to input height"),
-        ("c64[1,1,4,4], 2, 2, c64[1,1,2]", "NotImplementedError", "not implemented for 'ComplexFloat'"),
-        ("f32[1,1,4,4], 2, 2, f32[1,2,2](unit)", "RuntimeError", "Expect _random_samples"),
+        ("f32[1,1,4,4], (2, 2), (4, 4), f32[1,1,2](unit)", "RuntimeError", "too large relative to input height"),
+        ("c64[1,1,4,4], (2, 2), (2, 2), c64[1,1,2]", "NotImplementedError", "not implemented for 'ComplexFloat'"),
+        ("f32[1,1,4,4], (2, 2), (2, 2), f32[1,2,2](unit)", "RuntimeError", "Expect _random_samples"),
+        ("f32[1,1,4,4], (2,), (2, 2), f32[1,1,2](unit)", "RuntimeError", "kernel_size must either be a single int"),
     ],
     ..FRACTIONAL
 };
@@ -134,7 +144,11 @@ pub static FRACTIONAL3D: Op = Op {
     ),
     body: decompose(run::<3>),
     vjp: Vjp::Each(&[d(0, OUT1, by_places::<3>)]),
-    samples: &["f32[1,2,5,4,6], 2, (2, 3, 3), f32[1,2,3](unit, nograd)"],
-    errors: &[("f32[1,1,4,4,4], 2, 4, f32[1,1,3](unit)", "RuntimeError", "too large relative to input time")],
+    samples: &["f32[1,2,5,5,6], (2, 2, 2), (2, 3, 3), f32[1,2,3](unit, nograd)"],
+    errors: &[(
+        "f32[1,1,4,4,4], (2, 2, 2), (3, 2, 2), f32[1,1,3](unit)",
+        "RuntimeError",
+        "too large relative to input time",
+    )],
     ..FRACTIONAL
 };

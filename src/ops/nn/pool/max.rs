@@ -39,12 +39,13 @@ fn axes<const D: usize>(c: &Call) -> Result<[Axis; 3]> {
 fn infer<const D: usize>(c: &Call) -> Result<Specs> {
     let (x, axes) = (c.tensor(0)?, axes::<D>(c)?);
     let shape = pooled_shape::<D>(x.shape(), &axes);
-    Ok(smallvec![result(x, &shape, x.dtype())?, result(x, &shape, DType::I64)?])
+    let format = format_of(x, D);
+    Ok(smallvec![result(x, &shape, x.dtype(), format)?, result(x, &shape, DType::I64, format)?])
 }
 
 /// The maxima, and their places if there is a result for them.
 pub(crate) fn run(x: &Tensor, dims: usize, axes: &[Axis; 3], out: &[Tensor]) -> Result<()> {
-    let format = format_of(x);
+    let format = format_of(&out[0], dims);
     let (x, y) = (in_format(x, dims, format)?, in_format(&out[0], dims, format)?);
     let places = out.get(1).map(|t| in_format(t, dims, format)).transpose()?;
     if x.device().is_gpu() {
@@ -264,11 +265,12 @@ pub static MAX_POOL_BACKWARD: Op = Op {
             if !same || places.shape() != g.shape() || places.dtype() != DType::I64 || !g.dtype().is_float() {
                 return Err(Error::runtime("a gradient and int64 indices of the shape of the result are needed"));
             }
-            Ok(smallvec![result(g, &crate::layout::to_shape(size)?, g.dtype())?])
+            let format = format_of(g, dims as usize);
+            Ok(smallvec![result(g, &crate::layout::to_shape(size)?, g.dtype(), format)?])
         },
         |c, out| {
             let (g, dims) = (c.tensor(0)?, c.int(3)? as usize);
-            let format = format_of(&out[0]);
+            let format = format_of(&out[0], dims);
             let axes = sizes_alone(c.ints(2)?, g.shape(), dims);
             let (g, places, dx) = (
                 in_format(g, dims, format)?,

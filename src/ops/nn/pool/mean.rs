@@ -1,7 +1,7 @@
 //! Average pooling.
 
 use super::adaptive::ADAPTIVE;
-use super::{Steps, check_input, format_of, in_format, lifted, pooled_shape, result, with_one};
+use super::{Steps, check_input, format_of, in_format, lifted, planar_format, pooled_shape, result, with_one};
 use crate::cpu::pooling::mean;
 use crate::cpu::pooling::mean::Divisor;
 use crate::dtype::DType;
@@ -39,11 +39,11 @@ fn axes<const D: usize>(c: &Call) -> Result<([Axis; 3], Divisor)> {
 
 fn infer<const D: usize>(c: &Call) -> Result<Specs> {
     let (x, (axes, _)) = (c.tensor(0)?, axes::<D>(c)?);
-    Ok(smallvec![result(x, &pooled_shape::<D>(x.shape(), &axes), x.dtype())?])
+    Ok(smallvec![result(x, &pooled_shape::<D>(x.shape(), &axes), x.dtype(), planar_format(x, D))?])
 }
 
 pub(crate) fn run(x: &Tensor, dims: usize, axes: &[Axis; 3], divisor: Divisor, out: &Tensor) -> Result<()> {
-    let format = format_of(x);
+    let format = format_of(out, dims);
     let (x, y) = (in_format(x, dims, format)?, in_format(out, dims, format)?);
     if x.device().is_gpu() {
         return gpu::mean_pool(&x.gpu_view()?, axes, for_gpu(divisor), &y.gpu_view()?);
@@ -190,17 +190,19 @@ pub static MEAN_POOL_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            windows(c)?;
-            let g = c.tensor(0)?;
-            Ok(smallvec![result(g, &crate::layout::to_shape(c.ints(7)?)?, g.dtype())?])
+            let ((dims, ..), g) = (windows(c)?, c.tensor(0)?);
+            let format = planar_format(g, dims);
+            Ok(smallvec![result(g, &crate::layout::to_shape(c.ints(7)?)?, g.dtype(), format)?])
         },
         |c, out| {
-            let ((dims, axes, divisor), format) = (windows(c)?, format_of(&out[0]));
+            let (dims, axes, divisor) = windows(c)?;
+            let format = format_of(&out[0], dims);
             let (g, dx) = (in_format(c.tensor(0)?, dims, format)?, in_format(&out[0], dims, format)?);
             mean::mean_pool_backward(g.cpu_view()?, &axes, divisor, dx.cpu_view()?)
         },
         Some(|c, out| {
-            let ((dims, axes, divisor), format) = (windows(c)?, format_of(&out[0]));
+            let (dims, axes, divisor) = windows(c)?;
+            let format = format_of(&out[0], dims);
             let (g, dx) = (in_format(c.tensor(0)?, dims, format)?, in_format(&out[0], dims, format)?);
             gpu::mean_pool_backward(&g.gpu_view()?, &axes, for_gpu(divisor), &dx.gpu_view()?)
         }),

@@ -160,29 +160,52 @@ fn pooled_shape<const D: usize>(x: &[usize], axes: &[Axis; 3]) -> Dims {
     x[..x.len() - D].iter().copied().chain(axes[3 - D..].iter().map(|a| a.out)).collect()
 }
 
-/// The memory format that a result follows.
-fn format_of(x: &Tensor) -> Format {
-    x.layout().channels_format()
+/// The memory format over the last `dims` dimensions. Of images without a batch only volumes have one, as in PyTorch.
+fn format_of(x: &Tensor, dims: usize) -> Format {
+    match (dims, x.ndim() - dims) {
+        (3, 1) => batched(x.layout()).channels_format(),
+        (_, 2) => x.layout().channels_format(),
+        _ => Format::Contiguous,
+    }
 }
 
-/// A result of these sizes in the format of the input.
-fn result(x: &Tensor, shape: &[usize], dtype: crate::dtype::DType) -> Result<Spec> {
+/// The format of a mean, or of adaptive maxima: in three dimensions PyTorch's are row-major.
+fn planar_format(x: &Tensor, dims: usize) -> Format {
+    if dims == 2 { format_of(x, dims) } else { Format::Contiguous }
+}
+
+/// A batch of one.
+fn batched(layout: &Layout) -> Layout {
+    let (one, all) = ([1].into_iter(), [layout.shape.iter().product()].into_iter());
+    Layout {
+        shape: one.chain(layout.shape.iter().copied()).collect(),
+        strides: all.chain(layout.strides.iter().copied()).collect(),
+        offset: layout.offset,
+    }
+}
+
+/// A result of these sizes in a format, on the device of the input.
+fn result(x: &Tensor, shape: &[usize], dtype: crate::dtype::DType, format: Format) -> Result<Spec> {
     crate::layout::checked_numel(shape)?;
-    let layout = Layout::contiguous(shape).formed(format_of(x))?;
+    let plain = Layout::contiguous(shape);
+    let layout = if format == Format::ChannelsLast3d && shape.len() == 4 {
+        let whole = batched(&plain).formed(format)?;
+        Layout { strides: whole.strides[1..].into(), ..plain }
+    } else {
+        plain.formed(format)?
+    };
     Ok(Spec { layout, dtype, device: x.device() })
 }
 
 /// A tensor, made dense in a format, viewed as `[n, c, d, h, w]`; a result that lies in it, over its own memory.
 fn in_format(t: &Tensor, dims: usize, format: Format) -> Result<Tensor> {
-    let t = CONTIGUOUS.call((t, Value::Format(format))).ok()?;
+    let t = if t.ndim() == dims + 1 { t.with_layout(batched(t.layout())) } else { t.clone() };
+    let t = CONTIGUOUS.call((&t, Value::Format(format))).ok()?;
     let (shape, strides) = (t.shape(), t.strides());
-    let lead = shape.len() - dims;
-    let ones = || std::iter::repeat_n(1, 3 - dims);
     // Strides of dimensions of size one do not matter.
-    let whole = |list: &[usize]| -> Dims {
-        let batch = if lead == 2 { list[0] } else { 1 };
-        [batch, list[lead - 1]].into_iter().chain(ones()).chain(list[lead..].iter().copied()).collect()
-    };
+    let ones = || std::iter::repeat_n(1, 3 - dims);
+    let whole =
+        |list: &[usize]| -> Dims { list[..2].iter().copied().chain(ones()).chain(list[2..].iter().copied()).collect() };
     let layout = Layout { shape: whole(shape), strides: whole(strides), offset: t.layout().offset };
     Ok(t.with_layout(layout))
 }

@@ -1,6 +1,7 @@
 //! The partial inverse of max pooling: each element goes back to the place that it came from, among zeros.
 
 use super::max::{flat, picked};
+use super::{planar_format, result};
 use crate::cpu::pooling::max;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -54,7 +55,17 @@ fn infer<const D: usize>(c: &Call) -> Result<Specs> {
     let mut shape = crate::layout::dims(&x.shape()[..lead]);
     shape.extend(crate::layout::to_shape(size)?);
     crate::layout::checked_numel(&shape)?;
-    Ok(Spec::one(&shape, x.dtype(), x.device()))
+    Ok(smallvec![result(x, &shape, x.dtype(), planar_format(x, D))?])
+}
+
+/// Fills the result, or where its channels are last a row-major one that is then copied.
+fn row_major(out: &Tensor, fill: impl FnOnce(&Tensor) -> Result<()>) -> Result<()> {
+    if out.is_contiguous() {
+        return fill(out);
+    }
+    let plain = Tensor::of_layout(crate::layout::Layout::contiguous(out.shape()), out.dtype(), out.device())?;
+    fill(&plain)?;
+    out.copy_raw(&plain)
 }
 
 /// Operand, places and result as `[planes, elements of a plane]`.
@@ -67,15 +78,19 @@ fn matrices(c: &Call, out: &Tensor, dims: usize) -> Result<[Tensor; 3]> {
 }
 
 fn forward<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let [x, places, to] = matrices(c, &out[0], D)?;
-    max::max_unpool(x.cpu_view()?, places.cpu_view()?, to.cpu_view()?, c.ints(2)?)
+    row_major(&out[0], |out| {
+        let [x, places, to] = matrices(c, out, D)?;
+        max::max_unpool(x.cpu_view()?, places.cpu_view()?, to.cpu_view()?, c.ints(2)?)
+    })
 }
 
 fn forward_gpu<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let [x, places, to] = matrices(c, &out[0], D)?;
-    out[0].fill_raw(crate::dtype::Scalar::Int(0))?;
-    let args: Args = smallvec![to.into(), 1.into(), places.into(), x.into()];
-    SCATTER.call_inplace(args).map(drop)
+    row_major(&out[0], |out| {
+        let [x, places, to] = matrices(c, out, D)?;
+        out.fill_raw(crate::dtype::Scalar::Int(0))?;
+        let args: Args = smallvec![to.into(), 1.into(), places.into(), x.into()];
+        SCATTER.call_inplace(args).map(drop)
+    })
 }
 
 const UNPOOL: Op = Op {

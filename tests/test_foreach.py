@@ -1,0 +1,116 @@
+"""`_foreach_*`: each equals a loop over its op, out of place and in place."""
+
+import pytest
+
+UNARY = "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt".split()
+UNARY += "sigmoid sign sin sinh sqrt tan tanh trunc".split()
+BINARY = {"maximum": "clamp_min", "minimum": "clamp_max"} | {
+    n: n for n in "add sub mul div pow clamp_min clamp_max".split()
+}
+
+
+def lists(torch, dtype=None):
+    torch.manual_seed(0)
+    return [torch.rand(shape, dtype=dtype) * 0.8 + 0.1 for shape in ((2, 3), (4,), ())]
+
+
+def same(found, expected):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape and a.equal(b)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_of_one_list(torch, name):
+    xs = lists(torch)
+    expected = [getattr(x, name)() for x in xs]
+    found = getattr(torch, f"_foreach_{name}")(xs)
+    assert type(found) is tuple
+    same(found, expected)
+    changed = getattr(torch, f"_foreach_{name}_")(xs)
+    assert changed[0] is xs[0]
+    same(xs, expected)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_of_a_list_and_operands(torch, name):
+    xs, ys = lists(torch), lists(torch)[::-1]
+    ys = [y.reshape(-1)[0] for y in ys]
+    for others in (2.0, [1.0, 2.0, 3.0], ys, torch.tensor(2.0)):
+        each = others if isinstance(others, list) else [others] * 3
+        expected = [getattr(x, BINARY[name])(y) for x, y in zip(xs, each, strict=True)]
+        same(getattr(torch, f"_foreach_{name}")(xs, others), expected)
+        copies = [x.clone() for x in xs]
+        getattr(torch, f"_foreach_{name}_")(tuple(copies), others)
+        same(copies, expected)
+
+
+def test_options(torch):
+    xs, ys = lists(torch), [x * 2 for x in lists(torch)]
+    pairs = list(zip(xs, ys, strict=True))
+    same(torch._foreach_add(xs, ys, alpha=3), [x.add(y, alpha=3) for x, y in pairs])
+    same(torch._foreach_sub(xs, ys, alpha=3), [x.sub(y, alpha=3) for x, y in pairs])
+    for values in (2.0, [1.0, 2.0, 3.0], torch.tensor([1.0, 2.0, 3.0])):
+        each = [2.0] * 3 if isinstance(values, float) else list(map(float, values))
+        for name in ("addcmul", "addcdiv"):
+            expected = [getattr(x, name)(y, y, value=v) for (x, y), v in zip(pairs, each, strict=True)]
+            same(getattr(torch, f"_foreach_{name}")(xs, ys, ys, values), expected)
+            copies = [x.clone() for x in xs]
+            getattr(torch, f"_foreach_{name}_")(copies, ys, ys, values)
+            same(copies, expected)
+    same(torch._foreach_lerp(xs, ys, 0.25), [x.lerp(y, 0.25) for x, y in pairs])
+    same(torch._foreach_lerp(xs, ys, ys), [x.lerp(y, y) for x, y in pairs])
+    same(torch._foreach_pow(2.0, xs), [2.0**x for x in xs])
+    same(torch._foreach_norm(xs, 1), [x.abs().sum() for x in xs])
+    assert torch._foreach_norm(xs, dtype=torch.float64)[0].dtype == torch.float64
+    same(torch._foreach_max(xs), [x.max() for x in xs])
+    torch._foreach_copy_(ys, xs, non_blocking=True)
+    same(ys, xs)
+    same(torch._foreach_zero_(ys), [torch.zeros_like(x) for x in xs])
+    same(torch._foreach_clone(xs), xs)
+
+
+def test_averages_of_weights(torch):
+    """As averages of weights and optimizers of programs use them."""
+    model, average = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    before = [p.detach().clone() for p in average.parameters()]
+    with torch.no_grad():
+        torch._foreach_mul_(list(average.parameters()), 0.9)
+        torch._foreach_add_(list(average.parameters()), list(model.parameters()), alpha=0.1)
+    for new, old, p in zip(average.parameters(), before, model.parameters(), strict=True):
+        assert torch.allclose(new, 0.9 * old + 0.1 * p)
+    with pytest.raises(RuntimeError, match="leaf"):
+        torch._foreach_mul_(list(average.parameters()), 0.9)
+    xs = [torch.ones(2, requires_grad=True)]
+    torch._foreach_exp(torch._foreach_mul(xs, 2.0))[0].sum().backward()
+    assert xs[0].grad is not None
+
+
+def test_refusals(torch):
+    xs = lists(torch)
+    for bad, message in (([], "at least one tensor"), ([1.0], "same number of elements as scalar list")):
+        with pytest.raises(RuntimeError, match=message):
+            torch._foreach_add(bad if not bad else xs, 1 if not bad else bad)
+    with pytest.raises(RuntimeError, match="same number of tensors, got 3 and 1"):
+        torch._foreach_add(xs, xs[:1])
+    with pytest.raises(RuntimeError, match="expected to be 0 dim but it has 1 dimensions and 2 elements"):
+        torch._foreach_mul(xs, torch.ones(2))
+    with pytest.raises(TypeError, match="must be tuple of Tensors, not int"):
+        torch._foreach_exp(1)
+    with pytest.raises(AttributeError):
+        _ = torch._foreach_nothing
+
+
+def test_the_functions_of_gradient_scalers(torch):
+    grads, found, scale = [torch.tensor([2.0, 4.0]), torch.tensor([6.0])], torch.zeros(1), torch.tensor([8.0])
+    torch._amp_foreach_non_finite_check_and_unscale_(grads, found, torch.tensor(0.5))
+    assert grads[0].tolist() == [1, 2] and grads[1].tolist() == [3] and found.item() == 0
+    tracker = torch.zeros(1, dtype=torch.int32)
+    for expected in ((8, 1), (16, 0)):
+        torch._amp_update_scale_(scale, tracker, found, 2.0, 0.5, 2)
+        assert (scale.item(), tracker.item()) == expected
+    grads[1][0] = float("inf")
+    torch._amp_foreach_non_finite_check_and_unscale_(grads, found, torch.tensor(0.5))
+    assert found.item() == 1
+    torch._amp_update_scale_(scale, tracker, found, 2.0, 0.5, 2)
+    assert (scale.item(), tracker.item()) == (8, 0)
