@@ -1,6 +1,6 @@
 //! Adadelta (Zeiler, arXiv:1212.5701).
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{STEP, decayed, sign};
 use crate::cpu::arith::Float;
 use crate::op::*;
@@ -16,7 +16,7 @@ pub static FUSED_ADADELTA_: Op = Op {
     body: writes_lists(|c, _| {
         let [lr, rho, eps, decay] = [c.float(4)?, c.float(5)?, c.float(6)?, c.float(7)?];
         let update = Adadelta { lr, rho, eps, decay, sign: sign(c.flag(8)) };
-        run(&items(c, [0, 1, 2, 3], |_| Ok(update))?)
+        run(c, [0, 1, 2, 3], |_| Ok(update))
     }),
     samples: &[
         "[f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](pos, nograd), f32[4](pos, nograd)], [f32[2,3](pos, nograd), f32[4](pos, nograd)], lr=0.1, rho=0.9, eps=1e-06, weight_decay=0.1, maximize=False",

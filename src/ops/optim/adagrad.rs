@@ -1,6 +1,6 @@
 //! Adagrad (Duchi, Hazan, Singer, JMLR 12, 2011).
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{STEP, decayed, sign, steps};
 use crate::cpu::arith::Float;
 use crate::op::*;
@@ -17,7 +17,7 @@ pub static FUSED_ADAGRAD_: Op = Op {
         let [lr, lr_decay, decay, eps] = [c.float(4)?, c.float(5)?, c.float(6)?, c.float(7)?];
         let (steps, sign) = (steps(c, 3)?, sign(c.flag(8)));
         let update = |i: usize| Ok(Adagrad { rate: lr / (1.0 + (steps[i] - 1.0) * lr_decay), decay, eps, sign });
-        run(&items(c, [0, 1, 2], update)?)
+        run(c, [0, 1, 2], update)
     }),
     samples: &[
         "[f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](pos, nograd), f32[4](pos, nograd)], [f32[](=3, nograd), f32[](=1, nograd)], lr=0.1, lr_decay=0.2, weight_decay=0.1, eps=1e-10, maximize=False",

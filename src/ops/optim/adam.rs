@@ -1,6 +1,6 @@
 //! Adam, AMSGrad and AdamW (arXiv:1412.6980, 1904.09237, 1711.05101).
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{Powers, STEP, decayed, sign, steps};
 use crate::cpu::arith::{Float, greater};
 use crate::error::Result;
@@ -157,8 +157,8 @@ fn adam(c: &Call, decoupled: bool) -> Result<()> {
     let mut powers = Powers::of([adam.beta1, adam.beta2]);
     let mut at = |i: usize| adam.at(powers.at(steps[i]));
     if c.flag(11) {
-        run(&items(c, [0, 1, 2, 3, 4], |i| Ok(AmsGrad(at(i))))?)
+        run(c, [0, 1, 2, 3, 4], |i| Ok(AmsGrad(at(i))))
     } else {
-        run(&items(c, [0, 1, 2, 3], |i| Ok(Plain(at(i))))?)
+        run(c, [0, 1, 2, 3], |i| Ok(Plain(at(i))))
     }
 }

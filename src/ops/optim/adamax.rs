@@ -1,6 +1,6 @@
 //! Adamax, the form of Adam with the infinity norm (arXiv:1412.6980, section 7.1).
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{Powers, STEP, decayed, sign, steps};
 use crate::cpu::arith::{Float, greater};
 use crate::op::*;
@@ -20,7 +20,7 @@ pub static FUSED_ADAMAX_: Op = Op {
             let [power, _] = powers.at(steps[i]);
             Ok(Adamax { size: lr / (1.0 - power), beta1, beta2, eps, decay, sign })
         };
-        run(&items(c, [0, 1, 2, 3], update)?)
+        run(c, [0, 1, 2, 3], update)
     }),
     samples: &[
         "[f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](pos, nograd), f32[4](pos, nograd)], [f32[](=3, nograd), f32[](=1, nograd)], lr=0.1, beta1=0.9, beta2=0.99, eps=1e-08, weight_decay=0.1, maximize=False",

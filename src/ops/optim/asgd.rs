@@ -1,6 +1,6 @@
 //! Averaged stochastic gradient descent (Polyak and Juditsky, SIAM J. Control Optim. 30, 1992).
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{STEP, decayed, numbers, sign, steps};
 use crate::cpu::arith::Float;
 use crate::dtype::Scalar;
@@ -20,7 +20,7 @@ pub static FUSED_ASGD_: Op = Op {
         let (shares, rates) = (numbers(c, 3, "share")?, numbers(c, 4, "rate")?);
         let update =
             |i: usize| Ok(Asgd { rate: rates[i], shrink: 1.0 - lambd * rates[i], share: shares[i], decay, sign });
-        run(&items(c, [0, 1, 2], update)?)?;
+        run(c, [0, 1, 2], update)?;
         for ((share, rate), step) in c.args[3].tensors().zip(c.args[4].tensors()).zip(steps) {
             rate.fill_raw(Scalar::Float(lr / (1.0 + lambd * lr * step).powf(alpha)))?;
             share.fill_raw(Scalar::Float(1.0 / (step - t0).max(1.0)))?;

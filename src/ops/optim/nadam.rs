@@ -1,6 +1,6 @@
 //! NAdam: Adam with Nesterov momentum (Dozat, ICLR workshop, 2016).
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{Powers, STEP, decayed, numbers, rounded, sign, steps};
 use crate::cpu::arith::Float;
 use crate::dtype::Scalar;
@@ -38,7 +38,7 @@ pub static FUSED_NADAM_: Op = Op {
                 by_mean: lr * ahead / (1.0 - products[i] * ahead),
             })
         };
-        run(&items(c, [0, 1, 2, 3], update)?)?;
+        run(c, [0, 1, 2, 3], update)?;
         c.args[4].tensors().zip(&products).try_for_each(|(t, product)| t.fill_raw(Scalar::Float(*product)))
     }),
     samples: &[

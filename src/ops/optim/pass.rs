@@ -1,6 +1,7 @@
 //! One pass over the parameters of an optimizer step: one parallel loop on the CPU, one shader per parameter on the GPU.
 //!
-//! A step is elementwise, so its result does not depend on how the elements of all parameters are split over threads.
+//! A step is elementwise, so its result does not depend on how the elements of all parameters are split over threads. Only
+//! the loop over elements is compiled for each rule; what surrounds it, once for each number of tensors.
 
 use crate::cpu::arith::Float;
 use crate::cpu::number_class::Fuse;
@@ -48,9 +49,56 @@ pub(super) trait Update<const N: usize>: Copy + Send + Sync {
 /// The position of the gradient among the tensors of an update.
 const GRAD: usize = 1;
 
+/// An update whose rule is not known.
+trait AnyUpdate<const N: usize>: Send + Sync {
+    /// Updates `len` elements.
+    ///
+    /// # Safety
+    /// The runs hold so many, nobody else uses them, and they share no memory but where two are only read.
+    unsafe fn narrow(&self, runs: [*mut f32; N], len: usize);
+    /// As `narrow`.
+    ///
+    /// # Safety
+    /// As `narrow`.
+    unsafe fn wide(&self, runs: [*mut f64; N], len: usize);
+    /// The name, the names of the tensors, the rule in WGSL and its numbers.
+    fn shader(&self) -> (&'static str, [&'static str; N], &'static str, Numbers);
+}
+
+impl<U: Update<N>, const N: usize> AnyUpdate<N> for U {
+    unsafe fn narrow(&self, runs: [*mut f32; N], len: usize) {
+        simd::run(Elements { update: *self, runs, len });
+    }
+    unsafe fn wide(&self, runs: [*mut f64; N], len: usize) {
+        simd::run(Elements { update: *self, runs, len });
+    }
+    fn shader(&self) -> (&'static str, [&'static str; N], &'static str, Numbers) {
+        (U::NAME, U::TENSORS, U::WGSL, self.numbers())
+    }
+}
+
+/// A dtype that updates are computed in.
+trait Computed: Float {
+    /// # Safety
+    /// As `AnyUpdate::narrow`.
+    unsafe fn update<const N: usize>(update: &dyn AnyUpdate<N>, runs: [*mut Self; N], len: usize);
+}
+impl Computed for f32 {
+    unsafe fn update<const N: usize>(update: &dyn AnyUpdate<N>, runs: [*mut f32; N], len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { update.narrow(runs, len) }
+    }
+}
+impl Computed for f64 {
+    unsafe fn update<const N: usize>(update: &dyn AnyUpdate<N>, runs: [*mut f64; N], len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { update.wide(runs, len) }
+    }
+}
+
 /// The update of one parameter with its tensors.
-pub(super) struct Item<'a, U, const N: usize> {
-    update: U,
+struct Item<'a, const N: usize> {
+    update: &'a dyn AnyUpdate<N>,
     tensors: [&'a Tensor; N],
 }
 
@@ -60,12 +108,20 @@ pub(super) const fn writes_lists(run: Run) -> Body {
     Body::Kernel(Kernel { any_device: true, ..Kernel::of(infer, run, Some(run)) })
 }
 
-/// One item per parameter, from the lists in the arguments `lists` of the call; `update` gets the parameter's number.
-pub(super) fn items<'a, U, const N: usize>(
-    c: &'a Call,
+/// Updates all parameters, of which the arguments `lists` of the call hold the tensors; `update` gets the parameter's number.
+pub(super) fn run<U: Update<N>, const N: usize>(
+    c: &Call,
     lists: [usize; N],
-    mut update: impl FnMut(usize) -> Result<U>,
-) -> Result<Vec<Item<'a, U, N>>> {
+    update: impl FnMut(usize) -> Result<U>,
+) -> Result<()> {
+    let rows = rows(c, lists)?;
+    let updates = reserve::try_list((0..rows.len()).map(update))?;
+    let item = |(tensors, update): (&[_; N], _)| Item { update, tensors: *tensors };
+    run_items(&reserve::list(rows.iter().zip(updates.iter().map(|u| u as &dyn AnyUpdate<N>)).map(item))?)
+}
+
+/// The tensors of each parameter.
+fn rows<'a, const N: usize>(c: &'a Call, lists: [usize; N]) -> Result<Vec<[&'a Tensor; N]>> {
     let count = |i: usize| c.args[i].tensors().count();
     let n = count(lists[0]);
     if let Some(&other) = lists.iter().find(|&&i| count(i) != n) {
@@ -74,17 +130,16 @@ pub(super) fn items<'a, U, const N: usize>(
     }
     let mut columns = lists.map(|i| c.args[i].tensors());
     let missing = || Error::internal("a list of tensors is shorter than it was");
-    reserve::try_list((0..n).map(|i| {
+    reserve::try_list((0..n).map(|_| {
         let mut row = SmallVec::<[&Tensor; N]>::new();
         for column in &mut columns {
             row.push(column.next().ok_or_else(missing)?);
         }
-        Ok(Item { update: update(i)?, tensors: row.into_inner().map_err(|_| missing())? })
+        row.into_inner().map_err(|_| missing())
     }))
 }
 
-/// Runs the updates of all parameters.
-pub(super) fn run<U: Update<N>, const N: usize>(items: &[Item<U, N>]) -> Result<()> {
+fn run_items<const N: usize>(items: &[Item<N>]) -> Result<()> {
     items.iter().try_for_each(Item::check)?;
     if shares_memory(items)? {
         // Parameters that share memory are updated one after another.
@@ -101,12 +156,12 @@ pub(super) fn run<U: Update<N>, const N: usize>(items: &[Item<U, N>]) -> Result<
     Ok(())
 }
 
-fn update_all<U: Update<N>, const N: usize>(items: &[Item<U, N>]) -> Result<()> {
+fn update_all<const N: usize>(items: &[Item<N>]) -> Result<()> {
     items.iter().filter(|i| i.tensors[0].device().is_gpu()).try_for_each(Item::launch)?;
     update_on_cpu(items)
 }
 
-fn update_on_cpu<U: Update<N>, const N: usize>(items: &[Item<U, N>]) -> Result<()> {
+fn update_on_cpu<const N: usize>(items: &[Item<N>]) -> Result<()> {
     let on_cpu = items.iter().filter(|i| i.tensors[0].device() == Device::Cpu);
     let lanes = reserve::try_list(on_cpu.map(Lane::new))?;
     // The number of the first task after each lane.
@@ -135,7 +190,7 @@ fn update_on_cpu<U: Update<N>, const N: usize>(items: &[Item<U, N>]) -> Result<(
     lanes.iter().try_for_each(Lane::write_back)
 }
 
-impl<U: Update<N>, const N: usize> Item<'_, U, N> {
+impl<const N: usize> Item<'_, N> {
     fn check(&self) -> Result<()> {
         let [param, others @ ..] = &self.tensors[..] else { return Ok(()) };
         if let Some(t) = others.iter().find(|t| t.device() != param.device()) {
@@ -170,19 +225,19 @@ impl<U: Update<N>, const N: usize> Item<'_, U, N> {
             own.push(if bound { t.clone() } else { cast_raw(t, t.dtype())? });
         }
         let mut written = SmallVec::<[_; 5]>::new();
+        let (name, names, wgsl, numbers) = self.update.shader();
         for i in (0..N).filter(|&i| i != GRAD) {
-            written.push((U::TENSORS[i], own[i].gpu_view()?));
+            written.push((names[i], own[i].gpu_view()?));
         }
-        let numbers = self.update.numbers();
-        gpu::update((U::NAME, U::WGSL), &written, (U::TENSORS[GRAD], own[GRAD].gpu_view()?), &numbers)?;
+        gpu::update((name, wgsl), &written, (names[GRAD], own[GRAD].gpu_view()?), &numbers)?;
         let copied = |&i: &usize| i != GRAD && !own[i].storage().same(tensors[i].storage());
         (0..N).filter(copied).try_for_each(|i| tensors[i].copy_raw(&own[i]))
     }
 }
 
 /// One parameter on the CPU: each tensor as a run of real numbers in memory; a complex number is two of them.
-struct Lane<'a, U, const N: usize> {
-    update: U,
+struct Lane<'a, const N: usize> {
+    update: &'a dyn AnyUpdate<N>,
     n: usize,
     starts: [(SendPtr<u8>, DType); N],
     tensors: [&'a Tensor; N],
@@ -199,8 +254,8 @@ impl<T, const N: usize> Default for Buffers<T, N> {
     }
 }
 
-impl<'a, U: Update<N>, const N: usize> Lane<'a, U, N> {
-    fn new(item: &Item<'a, U, N>) -> Result<Lane<'a, U, N>> {
+impl<'a, const N: usize> Lane<'a, N> {
+    fn new(item: &Item<'a, N>) -> Result<Lane<'a, N>> {
         let mut copies = None;
         if !item.lie_alike() {
             let dense = item.tensors.iter().map(|t| t.dense_copy(t.dtype()));
@@ -216,7 +271,7 @@ impl<'a, U: Update<N>, const N: usize> Lane<'a, U, N> {
         Ok(Lane { update: item.update, n, starts, tensors: item.tensors, copies })
     }
     /// Updates some elements, in `T`.
-    fn update<T: Float>(&self, elements: std::ops::Range<usize>, buffers: &mut Buffers<T, N>) {
+    fn update<T: Computed>(&self, elements: std::ops::Range<usize>, buffers: &mut Buffers<T, N>) {
         let direct = self.starts.iter().all(|&(_, dtype)| dtype == T::DTYPE);
         let step = if direct { elements.len().max(1) } else { CHUNK };
         for from in elements.clone().step_by(step) {
@@ -234,7 +289,9 @@ impl<'a, U: Update<N>, const N: usize> Lane<'a, U, N> {
                     buffers.0[i].as_mut_ptr()
                 };
             }
-            simd::run(Elements { update: self.update, runs, len });
+            // SAFETY: the runs lie inside the tensors; tasks cover disjoint elements, and `shares_memory` found that what is
+            // written shares no memory with anything else.
+            unsafe { T::update(self.update, runs, len) };
             for i in (0..N).filter(|&i| i != GRAD && self.starts[i].1 != T::DTYPE) {
                 let (start, dtype) = self.starts[i];
                 // SAFETY: as for `load`.
@@ -249,8 +306,7 @@ impl<'a, U: Update<N>, const N: usize> Lane<'a, U, N> {
     }
 }
 
-/// A run of elements of each tensor. Made by `Lane::update` alone: tasks cover disjoint elements, and `shares_memory` found
-/// that what is written shares no memory with anything else.
+/// A run of elements of each tensor, as `AnyUpdate::narrow` describes it.
 struct Elements<U, T, const N: usize> {
     update: U,
     runs: [*mut T; N],
@@ -311,7 +367,7 @@ impl Span {
 }
 
 /// Whether a tensor that is written reaches over memory of another tensor.
-fn shares_memory<U: Update<N>, const N: usize>(items: &[Item<U, N>]) -> Result<bool> {
+fn shares_memory<const N: usize>(items: &[Item<N>]) -> Result<bool> {
     let all = items.iter().flat_map(|item| item.tensors.iter().enumerate());
     let mut spans = reserve::try_list(all.map(|(i, t)| Span::new(t, i != GRAD)))?;
     spans.retain(|s| s.start < s.end);

@@ -1,6 +1,6 @@
 //! RAdam: Adam with a rectified variance (arXiv:1908.03265).
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{Powers, STEP, decayed, sign, steps};
 use crate::cpu::arith::Float;
 use crate::op::*;
@@ -36,7 +36,7 @@ pub static FUSED_RADAM_: Op = Op {
                 adaptive: rectified.is_some(),
             })
         };
-        run(&items(c, [0, 1, 2, 3], update)?)
+        run(c, [0, 1, 2, 3], update)
     }),
     samples: &[
         "[f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](pos, nograd), f32[4](pos, nograd)], [f32[](=9, nograd), f32[](=1, nograd)], lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.1, eps=1e-08, decoupled_weight_decay=False, maximize=False",

@@ -1,6 +1,6 @@
 //! RMSprop (Hinton, lecture 6 of "Neural Networks for Machine Learning"), centred form after arXiv:1308.0850.
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{STEP, decayed, sign};
 use crate::cpu::arith::Float;
 use crate::error::Result;
@@ -17,10 +17,10 @@ pub static FUSED_RMSPROP_: Op = Op {
     body: writes_lists(|c, _| {
         let s = Rmsprop::of(c)?;
         match (c.flag(10), s.momentum != 0.0) {
-            (false, false) => run(&items(c, [0, 1, 2], |_| Ok(Plain(s)))?),
-            (true, false) => run(&items(c, [0, 1, 2, 3], |_| Ok(Centered(s)))?),
-            (false, true) => run(&items(c, [0, 1, 2, 4], |_| Ok(Momentum(s)))?),
-            (true, true) => run(&items(c, [0, 1, 2, 3, 4], |_| Ok(CenteredMomentum(s)))?),
+            (false, false) => run(c, [0, 1, 2], |_| Ok(Plain(s))),
+            (true, false) => run(c, [0, 1, 2, 3], |_| Ok(Centered(s))),
+            (false, true) => run(c, [0, 1, 2, 4], |_| Ok(Momentum(s))),
+            (true, true) => run(c, [0, 1, 2, 3, 4], |_| Ok(CenteredMomentum(s))),
         }
     }),
     samples: &[

@@ -1,6 +1,6 @@
 //! Resilient backpropagation (Riedmiller and Braun, ICNN 1993).
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{STEP, sign};
 use crate::cpu::arith::{Float, greater, lesser};
 use crate::op::*;
@@ -16,7 +16,7 @@ pub static FUSED_RPROP_: Op = Op {
     body: writes_lists(|c, _| {
         let [least, most, shrink, grow] = [c.float(4)?, c.float(5)?, c.float(6)?, c.float(7)?];
         let update = Rprop { least, most, shrink, grow, sign: sign(c.flag(8)) };
-        run(&items(c, [0, 1, 2, 3], |_| Ok(update))?)
+        run(c, [0, 1, 2, 3], |_| Ok(update))
     }),
     samples: &[
         "[f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](pos, nograd), f32[4](pos, nograd)], step_size_min=1e-06, step_size_max=50.0, etaminus=0.5, etaplus=1.2, maximize=False",

@@ -1,6 +1,6 @@
 //! Stochastic gradient descent with momentum.
 
-use super::pass::{Numbers, Update, items, run, writes_lists};
+use super::pass::{Numbers, Update, run, writes_lists};
 use super::{STEP, decayed, sign};
 use crate::cpu::arith::Float;
 use crate::error::Result;
@@ -16,11 +16,7 @@ pub static FUSED_SGD_: Op = Op {
     doc: "One step of stochastic gradient descent: writes to the parameters `self` and, with momentum, to `momentum_buffer_list`, which the first step fills.",
     body: writes_lists(|c, _| {
         let s = Sgd::of(c)?;
-        if s.momentum == 0.0 {
-            run(&items(c, [0, 1], |_| Ok(Plain(s)))?)
-        } else {
-            run(&items(c, [0, 1, 2], |_| Ok(Momentum(s)))?)
-        }
+        if s.momentum == 0.0 { run(c, [0, 1], |_| Ok(Plain(s))) } else { run(c, [0, 1, 2], |_| Ok(Momentum(s))) }
     }),
     samples: &[
         "[f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [], weight_decay=0.1, momentum=0.0, lr=0.1, dampening=0.0, nesterov=False, maximize=False, is_first_step=False",
