@@ -81,6 +81,39 @@ def test_typed_constructors(torch):
     assert repr(torch.IntTensor) == "<class 'torch.IntTensor'>"
 
 
+def test_typed_constructors_of_cuda(torch):
+    assert repr(torch.cuda.FloatTensor) == "<class 'torch.cuda.FloatTensor'>"
+    assert not isinstance(torch.ones(1), torch.cuda.FloatTensor)
+    if not torch.cuda.is_available():
+        with pytest.raises(TypeError, match="type torch.cuda.LongTensor not available"):
+            torch.cuda.LongTensor(2)
+
+
+@own
+def test_typed_constructors_of_cuda_are_the_gpus_in_scripts():
+    code = """
+import torch
+if torch.cuda.is_available():
+    x = torch.cuda.LongTensor([1, 2])
+    y = torch.ones(2).type(torch.cuda.FloatTensor)
+    assert isinstance(x, torch.cuda.LongTensor) and not isinstance(x, torch.LongTensor)
+    assert x.is_cuda and x.type() == "torch.cuda.LongTensor" and y.type() == "torch.cuda.FloatTensor"
+print("done")
+"""
+    done = python("-m", "rustgrad", "-c", code)
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_classes_that_take_type_arguments(torch):
+    for kind in (
+        torch.futures.Future,
+        torch.utils.data.StackDataset,
+        torch.nn.DataParallel,
+        torch.distributions.Independent,
+    ):
+        assert kind[torch.Tensor].__origin__ is kind
+
+
 @pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")
 def test_default_tensor_type(torch):
     torch.set_default_tensor_type("torch.DoubleTensor")
