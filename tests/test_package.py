@@ -366,3 +366,7 @@ def test_absent_names_say_where_the_list_stands(torch):
             getattr(module, name)
     assert python("-c", "import rustgrad; rustgrad.zeroes").stderr.rstrip().endswith("Did you mean: 'zeros'?")
     assert not hasattr(torch, "_private_name_of_nobody")
+
+
+def test_the_future_of_the_package(torch):
+    assert torch.Future is torch.futures.Future

@@ -130,6 +130,7 @@ _LAZY = {
     ),
     "save": "serialization",
     "load": "serialization",
+    "Future": "futures",
     "fork_rng": "random",
     "compile": "compiler",
     "lobpcg": "_lobpcg",
