@@ -1,5 +1,6 @@
 """The package around the core: names, typed constructors, settings, pictures of graphs, running unmodified scripts."""
 
+import importlib
 import os
 import pickle
 import re
@@ -370,3 +371,57 @@ def test_absent_names_say_where_the_list_stands(torch):
 
 def test_the_future_of_the_package(torch):
     assert torch.Future is torch.futures.Future
+
+
+def test_flat_buffers_of_tensors(torch):
+    utils = importlib.import_module(f"{torch.__name__}._utils")
+    parts = [torch.arange(6.0).reshape(2, 3).t(), torch.tensor(7.0), torch.empty(0, 2)]
+    flat = utils._flatten_dense_tensors(parts)
+    back = utils._unflatten_dense_tensors(flat, parts)
+    assert flat.tolist() == [0, 3, 1, 4, 2, 5, 7] and all(torch.equal(a, b) for a, b in zip(back, parts))
+    back[1].zero_()
+    assert flat[6] == 0
+
+
+def test_results_of_loading_have_a_class(torch):
+    layer = torch.nn.Linear(1, 1)
+    keys = importlib.import_module(f"{torch.__name__}.nn.modules.module")._IncompatibleKeys
+    assert isinstance(layer.load_state_dict(layer.state_dict()), keys) and keys([], ["a"]).unexpected_keys == ["a"]
+
+
+@own
+def test_collectives_and_optimizers_of_one_process():
+    code = """
+import rustgrad as torch, rustgrad.distributed as dist
+from rustgrad.distributed.nn import all_gather, all_reduce, reduce_scatter
+from rustgrad.distributed.optim import ZeroRedundancyOptimizer
+layer = torch.nn.Linear(2, 1)
+try:
+    all_reduce(layer.weight)
+except ValueError as error:
+    assert "Default process group has not been initialized" in str(error)
+dist.init_process_group("gloo", rank=0, world_size=1, init_method="tcp://127.0.0.1:1")
+x = torch.ones(2, requires_grad=True)
+(gathered,) = all_gather(x * 2)
+(all_reduce(gathered) + reduce_scatter(torch.empty(2), [x])).sum().backward()
+assert x.grad.tolist() == [3, 3]
+other = torch.nn.Linear(2, 1)
+other.load_state_dict(layer.state_dict())
+zero = ZeroRedundancyOptimizer(layer.parameters(), torch.optim.Adam, lr=0.1)
+plain = torch.optim.Adam(other.parameters(), lr=0.1)
+for _ in range(3):
+    for model, optimizer in ((layer, zero), (other, plain)):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).pow(2).sum().backward()
+        optimizer.step()
+assert all(torch.equal(a, b) for a, b in zip(layer.parameters(), other.parameters()))
+zero.consolidate_state_dict()
+again = ZeroRedundancyOptimizer(layer.parameters(), torch.optim.Adam, lr=0.5)
+again.load_state_dict(zero.state_dict())
+assert again.param_groups[0]["lr"] == 0.1 and len(again.state) == 2 and again.rank == 0
+again.add_param_group({"params": [torch.nn.Parameter(torch.ones(1))]})
+assert len(again.optim.param_groups) == 2
+torch.optim.lr_scheduler.StepLR(again, 1)
+"""
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr

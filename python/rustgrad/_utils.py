@@ -97,3 +97,17 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     if state:
         made.__dict__.update(state)
     return made
+
+
+def _flatten_dense_tensors(tensors):
+    """The elements of tensors of one dtype in a 1-d tensor."""
+    return _C.ops["cat"]([t.reshape(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Views of a 1-d tensor with the shapes of `tensors`, one after the other."""
+    views, start = [], 0
+    for tensor in tensors:
+        views.append(flat.narrow(0, start, tensor.numel()).view(tensor.shape))
+        start += tensor.numel()
+    return tuple(views)
