@@ -425,3 +425,57 @@ torch.optim.lr_scheduler.StepLR(again, 1)
 """
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
+
+
+def test_names_that_libraries_look_for(torch):
+    assert torch.torch is torch and torch.ScriptModule is torch.jit.ScriptModule
+    assert isinstance(torch.Tensor, torch._C._TensorMeta)
+    parse = torch._C._nn._parse_to
+    assert parse("cpu") == (torch.device("cpu"), None, False, None)
+    assert parse(torch.ones(1, dtype=torch.float64)) == (torch.device("cpu"), torch.float64, False, None)
+    assert parse(memory_format=torch.channels_last, non_blocking=True) == (None, None, True, torch.channels_last)
+    assert torch._C._nn.gelu(torch.zeros(1)).item() == 0
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(1)))
+    assert loader._dataset_kind == importlib.import_module(f"{torch.__name__}.utils.data.dataloader")._DatasetKind.Map
+    with torch.autograd.profiler.emit_nvtx(enabled=False):
+        pass
+
+
+@own
+def test_what_is_not_here_says_so_where_it_is_used(torch):
+    from rustgrad.distributed._composable.fsdp import FSDPModule
+    from rustgrad.distributed._tensor.experimental import implicit_replication
+    from rustgrad.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from rustgrad.distributed.tensor import DTensor
+    from rustgrad.overrides import TorchFunctionMode
+    from rustgrad.utils.flop_counter import FlopCounterMode
+
+    layer = torch.nn.Linear(1, 1)
+    assert not isinstance(layer, FSDPModule) and not isinstance(layer.weight, DTensor)
+    with implicit_replication():
+        assert MixedPrecisionPolicy(torch.float16).param_dtype == torch.float16
+    for use in (
+        lambda: fully_shard(layer),
+        lambda: DTensor(layer.weight),
+        lambda: FSDPModule(),
+        lambda: FlopCounterMode().__enter__(),
+        lambda: type("Mode", (TorchFunctionMode,), {})().__enter__(),
+    ):
+        with pytest.raises(NotImplementedError):
+            use()
+    with pytest.raises(RuntimeError, match="there is no NVTX"):
+        torch.autograd.profiler.emit_nvtx().__enter__()
+    assert FlopCounterMode(display=False).get_total_flops() == 0
+
+
+def test_records_of_a_file(torch, tmp_path):
+    reader = torch.PyTorchFileReader
+    torch.save({"a": torch.ones(2)}, tmp_path / "a.pt")
+    records = reader(str(tmp_path / "a.pt"))
+    assert {"data.pkl", "data/0"} <= set(records.get_all_records()) and not records.has_record("a")
+    assert records.get_record("data/0") == b"\0\0\x80?" * 2
+    with pytest.raises(RuntimeError, match="failed locating file b: file not found"):
+        records.get_record("b")
+    (tmp_path / "b.pt").write_bytes(b"no zip")
+    with pytest.raises(RuntimeError, match="PytorchStreamReader failed reading zip archive"):
+        reader(str(tmp_path / "b.pt"))

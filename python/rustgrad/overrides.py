@@ -16,9 +16,10 @@ from ._C import Tensor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, NoReturn
 
 __all__ = [
+    "TorchFunctionMode",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -30,6 +31,24 @@ __all__ = [
 ]
 
 _disabled = _C._disabled_torch_function_impl
+
+
+class TorchFunctionMode:
+    """A base class of contexts that would see every call of an op: it can be derived from and refuses to be entered."""
+
+    def __enter__(self) -> NoReturn:
+        raise NotImplementedError(
+            f"{type(self).__name__}: calls can be overridden by the class of an argument only (`__torch_function__` of a "
+            "subclass of Tensor), not by a context."
+        )
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None: ...
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Called for each op, in a class derived from this one."""
+        raise NotImplementedError
 
 
 def _handler(value):

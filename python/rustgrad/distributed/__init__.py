@@ -140,7 +140,7 @@ def is_torchelastic_launched() -> bool:
 
 
 def __getattr__(name: str) -> object:
-    if name in ("nn", "optim", "rpc"):
+    if name in ("fsdp", "nn", "optim", "rpc", "tensor"):
         return importlib.import_module(f"{__name__}.{name}")
     raise _absent(__name__, name)
 
