@@ -479,3 +479,17 @@ def test_records_of_a_file(torch, tmp_path):
     (tmp_path / "b.pt").write_bytes(b"no zip")
     with pytest.raises(RuntimeError, match="PytorchStreamReader failed reading zip archive"):
         reader(str(tmp_path / "b.pt"))
+
+
+def test_the_class_of_compiled_modules_has_its_place(torch):
+    compiled = torch.compile(torch.nn.Linear(1, 1), backend="eager")
+    assert isinstance(compiled, torch._dynamo.eval_frame.OptimizedModule)
+
+
+def test_the_index_of_a_device(torch):
+    index = importlib.import_module(f"{torch.__name__}._utils")._get_device_index
+    assert index(3) == 3 and index(torch.device("cuda:1")) == 1 and index("cpu", allow_cpu=True) == -1
+    with pytest.raises(ValueError, match="Expected a non cpu device, but got: cpu"):
+        index("cpu")
+    with pytest.raises(ValueError, match="with a specified index or an integer"):
+        index(None)
