@@ -166,7 +166,9 @@ def _fill_namespace(names):
         if name[0] != "_" and name != "ops":
             names[name] = value
     ours = {*_functions.__all__, *(name for name in _C._steps if name[0] != "_")}
-    names.update({name: op for name, op in _C.ops.items() if "." not in name and name not in ours})
+    names.update(
+        {name: op for name, op in _C.ops.items() if "." not in name and name not in ours and name[:9] != "_foreach_"}
+    )
     names.update(storage.make_types())
     names.update({alias: getattr(_C, name) for alias, name in _ALIASES.items()})
     return [name for name in names if name[0] != "_"]
@@ -185,6 +187,9 @@ def __getattr__(name):
         value = getattr(_importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
+    if name[:9] == "_foreach_" and (function := _importlib.import_module("._foreach", __package__).find(name[9:])):
+        globals()[name] = function
+        return function
     if name == "Storage":
         return storage.default_type()
     if name == "torch":  # as in PyTorch, the package has itself as an attribute
