@@ -679,3 +679,28 @@ def test_causal_biases_are_masks_of_attention(torch):
         attention(q, k, k, upper, is_causal=True)
     with pytest.raises(AssertionError, match="only supports 2D tensors"):
         bias.causal_upper_left(1, 2, 4)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_gradients_of_each_sample(torch, reduction):
+    call = module_of(torch, "nn.utils._per_sample_grad").call_for_per_sample_grads
+    layer = torch.nn.Sequential(torch.nn.Conv1d(2, 4, 2), torch.nn.Tanh(), torch.nn.Flatten(), torch.nn.Linear(12, 2))
+    x = torch.linspace(-1, 1, 24).reshape(3, 2, 4)
+    reduce = torch.sum if reduction == "sum" else torch.mean
+    reduce(call(layer, loss_reduction=reduction)(x).pow(2)).backward()
+    expected = [torch.autograd.grad(reduce(layer(x[i : i + 1]).pow(2)), list(layer.parameters())) for i in range(3)]
+    for place, parameter in enumerate(layer.parameters()):
+        wanted = torch.stack([gradients[place] for gradients in expected])
+        assert parameter.grad is None and torch.allclose(parameter.grad_sample, wanted, atol=1e-5)
+    with pytest.raises(RuntimeError, match="Please clear out the grad_sample parameter"):
+        call(layer)(x)
+    for wrong, message in (
+        (lambda: call(1), "Module passed must be nn.Module, got int"),
+        (lambda: call(layer, loss_reduction="max"), "argument to be sum or mean, got max"),
+        (
+            lambda: call(torch.nn.Bilinear(2, 2, 1))(torch.ones(3, 2), torch.ones(2, 2)),
+            "found at least one input with batch size",
+        ),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            wrong()
