@@ -99,7 +99,9 @@ _OF_TENSORS = set(
 )
 _VALUES = (int, float, complex, bool, str, bytes, type(None), dtype, _device, Size, range, slice, type(Ellipsis))
 _NO_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_OP_TYPES = (type(ops["add"]), type(ops["add"].__get__(_C.ops["zeros"]((1,)))))
+_METHOD = _C.Tensor.__dict__["add"]
+# Functions, methods and bound methods.
+_OP_TYPES = (type(ops["add"]), type(_METHOD), type(_METHOD.__get__(_C.ops["zeros"]((1,)))))
 # Options of optimizers that the fused step takes as the group has them: the arguments of the op that they become.
 _ADAM = {"lr": ("lr",), "betas": ("beta1", "beta2"), "eps": ("eps",), "weight_decay": ("weight_decay",)}
 _SLOTTED = {
