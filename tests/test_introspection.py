@@ -221,3 +221,20 @@ def unannotated(function):
     public = function.__name__[0] != "_" or function.__name__.startswith("__")
     names = [n for n in inspect.signature(function).parameters if n not in ("self", "cls")]
     return public and not {*names, "return"} <= set(function.__annotations__)
+
+
+def test_functions_that_are_attributes_of_a_class_do_not_bind(torch):
+    class Layer(torch.nn.Module):
+        act = torch.relu
+        conv = torch.nn.functional.conv2d
+
+        def forward(self, x):
+            apply = self.act
+            return self.act(x), apply(x), self.conv(x, torch.ones(1, 1, 1, 1))
+
+    x = torch.tensor([[[[-1.0, 2.0]]]])
+    results = Layer()(x)
+    assert [r.flatten().tolist() for r in results] == [[0, 2], [0, 2], [-1, 2]]
+    assert Layer.act is torch.relu and Layer().act is torch.relu
+    assert x.relu().tolist() == torch.Tensor.relu(x).tolist() == [[[[0, 2]]]]
+    assert "input" in inspect.signature(torch.relu).parameters

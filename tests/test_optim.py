@@ -624,3 +624,41 @@ def test_a_first_gradient_that_comes_late(torch):
     close(late.tolist(), [0.9, 0.9], rtol=1e-6)
     close(early.tolist(), [1 - 0.1 - 0.1 * (0.9 + 0.5)] * 2, rtol=1e-6)
     assert torch.optim.SGD([early], lr=0.1).state_dict()["state"] == {}
+
+
+def test_an_optimizer_around_another_needs_no_tables_of_its_own(torch):
+    class Around(torch.optim.Optimizer):
+        def __init__(self, inner):
+            self.inner, self.calls = inner, 0
+
+        @property
+        def param_groups(self):
+            return self.inner.param_groups
+
+        def step(self, closure=None):
+            self.calls += 1
+            return self.inner.step(closure)
+
+    w = torch.nn.Parameter(torch.ones(2))
+    inner = torch.optim.SGD([w], 0.5)
+    seen = []
+    inner.register_step_pre_hook(lambda *_: seen.append("inner"))
+    around = Around(inner)
+    w.grad = torch.ones(2)
+    around.step()
+    assert w.tolist() == [0.5, 0.5] and around.calls == 1 and seen == ["inner"]
+
+
+def test_hooks_run_once_around_a_step_that_calls_its_base(torch):
+    class Twice(torch.optim.SGD):
+        def step(self, closure=None):
+            super().step()
+            return super().step(closure)
+
+    w = torch.nn.Parameter(torch.ones(1))
+    optimizer, seen = Twice([w], 0.25), []
+    optimizer.register_step_pre_hook(lambda *_: seen.append("pre"))
+    optimizer.register_step_post_hook(lambda *_: seen.append("post"))
+    w.grad = torch.ones(1)
+    optimizer.step()
+    assert w.item() == 0.5 and seen == ["pre", "post"]

@@ -1,5 +1,6 @@
 """The package around the core: names, typed constructors, settings, pictures of graphs, running unmodified scripts."""
 
+import importlib
 import os
 import pickle
 import re
@@ -79,6 +80,39 @@ def test_typed_constructors(torch):
     assert torch.FloatTensor(torch.Size([2])).shape == (2,)
     assert isinstance(torch.ones(1), torch.FloatTensor) and not isinstance(torch.ones(1), torch.LongTensor)
     assert repr(torch.IntTensor) == "<class 'torch.IntTensor'>"
+
+
+def test_typed_constructors_of_cuda(torch):
+    assert repr(torch.cuda.FloatTensor) == "<class 'torch.cuda.FloatTensor'>"
+    assert not isinstance(torch.ones(1), torch.cuda.FloatTensor)
+    if not torch.cuda.is_available():
+        with pytest.raises(TypeError, match="type torch.cuda.LongTensor not available"):
+            torch.cuda.LongTensor(2)
+
+
+@own
+def test_typed_constructors_of_cuda_are_the_gpus_in_scripts():
+    code = """
+import torch
+if torch.cuda.is_available():
+    x = torch.cuda.LongTensor([1, 2])
+    y = torch.ones(2).type(torch.cuda.FloatTensor)
+    assert isinstance(x, torch.cuda.LongTensor) and not isinstance(x, torch.LongTensor)
+    assert x.is_cuda and x.type() == "torch.cuda.LongTensor" and y.type() == "torch.cuda.FloatTensor"
+print("done")
+"""
+    done = python("-m", "rustgrad", "-c", code)
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_classes_that_take_type_arguments(torch):
+    for kind in (
+        torch.futures.Future,
+        torch.utils.data.StackDataset,
+        torch.nn.DataParallel,
+        torch.distributions.Independent,
+    ):
+        assert kind[torch.Tensor].__origin__ is kind
 
 
 @pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")
@@ -333,3 +367,124 @@ def test_absent_names_say_where_the_list_stands(torch):
             getattr(module, name)
     assert python("-c", "import rustgrad; rustgrad.zeroes").stderr.rstrip().endswith("Did you mean: 'zeros'?")
     assert not hasattr(torch, "_private_name_of_nobody")
+
+
+def test_the_future_of_the_package(torch):
+    assert torch.Future is torch.futures.Future
+
+
+def test_flat_buffers_of_tensors(torch):
+    utils = importlib.import_module(f"{torch.__name__}._utils")
+    parts = [torch.arange(6.0).reshape(2, 3).t(), torch.tensor(7.0), torch.empty(0, 2)]
+    flat = utils._flatten_dense_tensors(parts)
+    back = utils._unflatten_dense_tensors(flat, parts)
+    assert flat.tolist() == [0, 3, 1, 4, 2, 5, 7] and all(torch.equal(a, b) for a, b in zip(back, parts))
+    back[1].zero_()
+    assert flat[6] == 0
+
+
+def test_results_of_loading_have_a_class(torch):
+    layer = torch.nn.Linear(1, 1)
+    keys = importlib.import_module(f"{torch.__name__}.nn.modules.module")._IncompatibleKeys
+    assert isinstance(layer.load_state_dict(layer.state_dict()), keys) and keys([], ["a"]).unexpected_keys == ["a"]
+
+
+@own
+def test_collectives_and_optimizers_of_one_process():
+    code = """
+import rustgrad as torch, rustgrad.distributed as dist
+from rustgrad.distributed.nn import all_gather, all_reduce, reduce_scatter
+from rustgrad.distributed.optim import ZeroRedundancyOptimizer
+layer = torch.nn.Linear(2, 1)
+try:
+    all_reduce(layer.weight)
+except ValueError as error:
+    assert "Default process group has not been initialized" in str(error)
+dist.init_process_group("gloo", rank=0, world_size=1, init_method="tcp://127.0.0.1:1")
+x = torch.ones(2, requires_grad=True)
+(gathered,) = all_gather(x * 2)
+(all_reduce(gathered) + reduce_scatter(torch.empty(2), [x])).sum().backward()
+assert x.grad.tolist() == [3, 3]
+other = torch.nn.Linear(2, 1)
+other.load_state_dict(layer.state_dict())
+zero = ZeroRedundancyOptimizer(layer.parameters(), torch.optim.Adam, lr=0.1)
+plain = torch.optim.Adam(other.parameters(), lr=0.1)
+for _ in range(3):
+    for model, optimizer in ((layer, zero), (other, plain)):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).pow(2).sum().backward()
+        optimizer.step()
+assert all(torch.equal(a, b) for a, b in zip(layer.parameters(), other.parameters()))
+zero.consolidate_state_dict()
+again = ZeroRedundancyOptimizer(layer.parameters(), torch.optim.Adam, lr=0.5)
+again.load_state_dict(zero.state_dict())
+assert again.param_groups[0]["lr"] == 0.1 and len(again.state) == 2 and again.rank == 0
+again.add_param_group({"params": [torch.nn.Parameter(torch.ones(1))]})
+assert len(again.optim.param_groups) == 2
+torch.optim.lr_scheduler.StepLR(again, 1)
+"""
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_that_libraries_look_for(torch):
+    assert torch.torch is torch and torch.ScriptModule is torch.jit.ScriptModule
+    assert isinstance(torch.Tensor, torch._C._TensorMeta)
+    parse = torch._C._nn._parse_to
+    assert parse("cpu") == (torch.device("cpu"), None, False, None)
+    assert parse(torch.ones(1, dtype=torch.float64)) == (torch.device("cpu"), torch.float64, False, None)
+    assert parse(memory_format=torch.channels_last, non_blocking=True) == (None, None, True, torch.channels_last)
+    assert torch._C._nn.gelu(torch.zeros(1)).item() == 0
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(1)))
+    assert loader._dataset_kind == importlib.import_module(f"{torch.__name__}.utils.data.dataloader")._DatasetKind.Map
+    with torch.autograd.profiler.emit_nvtx(enabled=False):
+        pass
+
+
+@own
+def test_what_is_not_here_says_so_where_it_is_used(torch):
+    from rustgrad.distributed._composable.fsdp import FSDPModule
+    from rustgrad.distributed._tensor.experimental import implicit_replication
+    from rustgrad.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from rustgrad.distributed.tensor import DTensor
+
+    layer = torch.nn.Linear(1, 1)
+    assert not isinstance(layer, FSDPModule) and not isinstance(layer.weight, DTensor)
+    with implicit_replication():
+        assert MixedPrecisionPolicy(torch.float16).param_dtype == torch.float16
+    for use in (
+        lambda: fully_shard(layer),
+        lambda: DTensor(layer.weight),
+        lambda: FSDPModule(),
+    ):
+        with pytest.raises(NotImplementedError):
+            use()
+    with pytest.raises(RuntimeError, match="there is no NVTX"):
+        torch.autograd.profiler.emit_nvtx().__enter__()
+
+
+def test_records_of_a_file(torch, tmp_path):
+    reader = torch.PyTorchFileReader
+    torch.save({"a": torch.ones(2)}, tmp_path / "a.pt")
+    records = reader(str(tmp_path / "a.pt"))
+    assert {"data.pkl", "data/0"} <= set(records.get_all_records()) and not records.has_record("a")
+    assert records.get_record("data/0") == b"\0\0\x80?" * 2
+    with pytest.raises(RuntimeError, match="failed locating file b: file not found"):
+        records.get_record("b")
+    (tmp_path / "b.pt").write_bytes(b"no zip")
+    with pytest.raises(RuntimeError, match="PytorchStreamReader failed reading zip archive"):
+        reader(str(tmp_path / "b.pt"))
+
+
+def test_the_class_of_compiled_modules_has_its_place(torch):
+    compiled = torch.compile(torch.nn.Linear(1, 1), backend="eager")
+    assert isinstance(compiled, torch._dynamo.eval_frame.OptimizedModule)
+
+
+def test_the_index_of_a_device(torch):
+    index = importlib.import_module(f"{torch.__name__}._utils")._get_device_index
+    assert index(3) == 3 and index(torch.device("cuda:1")) == 1 and index("cpu", allow_cpu=True) == -1
+    with pytest.raises(ValueError, match="Expected a non cpu device, but got: cpu"):
+        index("cpu")
+    with pytest.raises(ValueError, match="with a specified index or an integer"):
+        index(None)

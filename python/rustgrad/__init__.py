@@ -8,7 +8,7 @@ first use, and NumPy is never imported by rustgrad itself.
 import importlib as _importlib
 import math as _math
 
-from . import _C, _functions, _size, _tensor, storage  # noqa: F401
+from . import _C, _functions, _nn_natives, _size, _tensor, storage  # noqa: F401
 from ._absent import absent as _absent
 from ._checks import _assert as _assert
 from ._checks import _check as _check
@@ -130,6 +130,10 @@ _LAZY = {
     ),
     "save": "serialization",
     "load": "serialization",
+    "Future": "futures",
+    "PyTorchFileReader": "_file_reader",
+    "ScriptFunction": "jit",
+    "ScriptModule": "jit",
     "fork_rng": "random",
     "compile": "compiler",
     "lobpcg": "_lobpcg",
@@ -153,6 +157,7 @@ nan = _math.nan
 pi = _math.pi
 e = _math.e
 newaxis = None
+_C._TensorMeta, _C._nn = type(_C.Tensor), _nn_natives
 
 
 def _fill_namespace(names):
@@ -188,6 +193,8 @@ def __getattr__(name):
             return found
     if name == "Storage":
         return storage.default_type()
+    if name == "torch":  # as in PyTorch, the package has itself as an attribute
+        return _importlib.import_module(__package__)
     raise _absent(__package__, name)
 
 

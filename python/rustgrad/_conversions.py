@@ -48,8 +48,8 @@ class Methods:
     def type(self, dtype=None, non_blocking=False):
         """Without an argument the type's name (`torch.FloatTensor`), else the tensor converted to that type."""
         if dtype is None:
-            place = "torch." if self.device.type == "cpu" else f"torch.{self.device.type}."
-            return f"{place}{self.dtype._scalar_type_name}Tensor"
+            place = "cuda" if self.is_cuda else self.device.type
+            return f"torch.{'' if place == 'cpu' else place + '.'}{self.dtype._scalar_type_name}Tensor"
         return self.to(*_named_type(dtype))
 
     def type_as(self, other):

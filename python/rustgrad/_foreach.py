@@ -133,6 +133,12 @@ def _foreach_norm(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -> 
     return tuple(ops["_foreach_norm"]([t if dtype is None else t.to(dtype) for t in tensors], ord))
 
 
+def _foreach_powsum(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -> tuple[Tensor, ...]:
+    """The sum of the powers of the absolute values of each tensor of a list."""
+    tensors = _tensors("_foreach_powsum", self)
+    return tuple((t if dtype is None else t.to(dtype)).abs().pow(ord).sum() for t in tensors)
+
+
 def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> list[Tensor]:
     """Copies each tensor of a list into that of another."""
     return [t.copy_(s, non_blocking) for t, s in _zipped("_foreach_copy_", self, src)]

@@ -30,6 +30,12 @@ _KINDS = {
 __all__ = [*_KINDS, "set_default_tensor_type"]
 
 
+def _cuda_is_gpu():
+    from . import cuda
+
+    return cuda._stands_for_gpu
+
+
 class _TypedMeta(type):
     def __new__(cls, name, bases, body):
         if bases:
@@ -37,10 +43,16 @@ class _TypedMeta(type):
         return super().__new__(cls, name, bases, body)
 
     def __call__(cls, *args, **kwargs):
+        if cls._device == "cuda" and not _cuda_is_gpu():
+            raise TypeError(
+                f"type {cls} not available. There is no CUDA in rustgrad; use device='gpu': any vendor's GPU will do."
+            )
         return legacy(cls.dtype, cls._device, args, kwargs)
 
     def __instancecheck__(cls, instance):
-        return isinstance(instance, Tensor) and instance.dtype == cls.dtype and instance.device.type == cls._device
+        if not isinstance(instance, Tensor) or instance.dtype != cls.dtype:
+            return False
+        return instance.is_cuda if cls._device == "cuda" else instance.device.type == cls._device
 
     def __repr__(cls):
         return f"<class '{cls}'>"
@@ -70,7 +82,7 @@ def _find(name):
     """The typed constructor of a name such as `torch.FloatTensor` or `rustgrad.gpu.FloatTensor`."""
     package, _, kind = name.rpartition(".")
     root, _, device = package.partition(".")
-    if root not in ("torch", "rustgrad", "") or kind not in _KINDS or device not in ("", "gpu"):
+    if root not in ("torch", "rustgrad", "") or kind not in _KINDS or device not in ("", "gpu", "cuda"):
         raise TypeError(f"invalid type object: {name!r}; expected one such as 'torch.FloatTensor'")
     return make_types(device or "cpu")[kind]
 

@@ -101,3 +101,34 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     if state:
         made.__dict__.update(state)
     return made
+
+
+def _flatten_dense_tensors(tensors):
+    """The elements of tensors of one dtype in a 1-d tensor."""
+    return _C.ops["cat"]([t.reshape(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Views of a 1-d tensor with the shapes of `tensors`, one after the other."""
+    views, start = [], 0
+    for tensor in tensors:
+        views.append(flat.narrow(0, start, tensor.numel()).view(tensor.shape))
+        start += tensor.numel()
+    return tuple(views)
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The index of a GPU given as a device, its name or a number; -1 for the CPU where `allow_cpu`."""
+    if isinstance(device, int):
+        return device
+    place = _C.device(device) if isinstance(device, str) else device
+    if isinstance(place, _C.device):
+        if place.type == "cpu" and allow_cpu:
+            return -1 if place.index is None else place.index
+        if place.type == "cpu":
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        if place.index is not None:
+            return place.index
+    if not optional:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    return 0

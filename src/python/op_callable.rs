@@ -19,7 +19,7 @@ use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
-use std::ffi::c_void;
+use std::ffi::{c_ulong, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -75,7 +75,8 @@ struct OpObject {
     entry: *const Entry,
 }
 
-static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
+static FUNCTION: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
+static METHOD: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 
 unsafe extern "C" fn vectorcall(
     o: *mut PyObject,
@@ -317,7 +318,15 @@ fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outpu
     }
 }
 
-unsafe extern "C" fn descr_get(o: *mut PyObject, instance: *mut PyObject, _class: *mut PyObject) -> *mut PyObject {
+/// A function that is an attribute of a class does not bind, as no builtin does. It is a descriptor for `inspect`, which
+/// reads the signature of a callable object from there.
+unsafe extern "C" fn unbound(o: *mut PyObject, _instance: *mut PyObject, _class: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the interpreter passes a live object.
+    unsafe { ffi::Py_INCREF(o) };
+    o
+}
+
+unsafe extern "C" fn bound(o: *mut PyObject, instance: *mut PyObject, _class: *mut PyObject) -> *mut PyObject {
     // SAFETY: the interpreter passes live objects; a null instance means access through the class.
     unsafe {
         if instance.is_null() || instance == ffi::Py_None() {
@@ -369,13 +378,19 @@ unsafe extern "C" fn dealloc(_: *mut PyObject) {
     // Op objects are immortal: entries are leaked on purpose.
 }
 
-/// Creates the type of op objects.
+/// Creates the types of op objects: functions and methods of tensors.
 pub fn create_type(py: Python) -> PyResult<()> {
-    let class = HeapType {
+    FUNCTION.store(class_of(py, unbound, 0)?, Ordering::Release);
+    METHOD.store(class_of(py, bound, ffi::Py_TPFLAGS_METHOD_DESCRIPTOR)?, Ordering::Release);
+    Ok(())
+}
+
+fn class_of(py: Python, get: ffi::descrgetfunc, flags: c_ulong) -> PyResult<*mut ffi::PyTypeObject> {
+    HeapType {
         slots: vec![
             slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
             slot(ffi::Py_tp_call, ffi::PyVectorcall_Call as *mut c_void),
-            slot(ffi::Py_tp_descr_get, descr_get as *mut c_void),
+            slot(ffi::Py_tp_descr_get, get as *mut c_void),
             slot(ffi::Py_tp_repr, repr as *mut c_void),
         ],
         members: vec![member(c"__vectorcalloffset__", std::mem::offset_of!(OpObject, vectorcall))],
@@ -387,14 +402,9 @@ pub fn create_type(py: Python) -> PyResult<()> {
             property(c"__module__", describe, 4),
         ],
         methods: vec![method(c"__reduce__", reduce)],
-        ..HeapType::new(
-            c"rustgrad._C.Op",
-            size_of::<OpObject>(),
-            ffi::Py_TPFLAGS_HAVE_VECTORCALL | ffi::Py_TPFLAGS_METHOD_DESCRIPTOR,
-        )
-    };
-    TYPE.store(class.create(py)?, Ordering::Release);
-    Ok(())
+        ..HeapType::new(c"rustgrad._C.Op", size_of::<OpObject>(), ffi::Py_TPFLAGS_HAVE_VECTORCALL | flags)
+    }
+    .create(py)
 }
 
 /// The op object for the overloads of a name.
@@ -407,9 +417,13 @@ pub fn make<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let named = ops.iter().map(|op| named_tuple(py, op)).collect::<PyResult<Vec<_>>>()?;
     let entry = Box::leak(Box::new(Entry { name, home, ops, form: home.form(), inplace, named }));
+    let class = match entry.form {
+        Form::Function => &FUNCTION,
+        Form::Method => &METHOD,
+    };
     // SAFETY: the generic allocator allocates our layout; both fields are set before the object is shared.
     unsafe {
-        let o = ffi::PyType_GenericAlloc(TYPE.load(Ordering::Relaxed), 0).cast::<OpObject>();
+        let o = ffi::PyType_GenericAlloc(class.load(Ordering::Relaxed), 0).cast::<OpObject>();
         if o.is_null() {
             return Err(PyErr::fetch(py));
         }

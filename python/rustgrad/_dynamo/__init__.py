@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -50,6 +51,8 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "eval_frame":
+        return importlib.import_module(f"{__name__}.eval_frame")
     if name in _compiler.__all__:
         return getattr(_compiler, name)
     raise _absent(__name__, name)

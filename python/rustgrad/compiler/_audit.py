@@ -99,7 +99,9 @@ _OF_TENSORS = set(
 )
 _VALUES = (int, float, complex, bool, str, bytes, type(None), dtype, _device, Size, range, slice, type(Ellipsis))
 _NO_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_OP_TYPES = (type(ops["add"]), type(ops["add"].__get__(_C.ops["zeros"]((1,)))))
+_METHOD = _C.Tensor.__dict__["add"]
+# Functions, methods and bound methods.
+_OP_TYPES = (type(ops["add"]), type(_METHOD), type(_METHOD.__get__(_C.ops["zeros"]((1,)))))
 # Called without being named.
 _FORMATTED = {"__repr__", "__str__", "__format__"}
 _CONSTRUCTED = {"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__"}

@@ -12,6 +12,7 @@ from collections import OrderedDict
 
 from .. import _C
 from .. import gpu as _gpu
+from .._typed import make_types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ __all__ = [
 ]
 
 _stands_for_gpu = False
+globals().update(make_types("cuda"))  # FloatTensor, LongTensor, ...
 
 
 def _gpu_or(name):

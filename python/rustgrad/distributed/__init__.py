@@ -140,8 +140,8 @@ def is_torchelastic_launched() -> bool:
 
 
 def __getattr__(name: str) -> object:
-    if name == "rpc":
-        return importlib.import_module(f"{__name__}.rpc")
+    if name in ("fsdp", "nn", "optim", "rpc", "tensor"):
+        return importlib.import_module(f"{__name__}.{name}")
     raise _absent(__name__, name)
 
 

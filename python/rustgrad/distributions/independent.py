@@ -1,13 +1,17 @@
 """Batch dimensions of a distribution as dimensions of its events."""
 
+from typing import Generic, TypeVar
+
 from . import constraints
 from .distribution import Distribution
 from .utils import _sum_rightmost
 
 __all__ = ["Independent"]
 
+D = TypeVar("D", bound=Distribution)
 
-class Independent(Distribution):
+
+class Independent(Distribution, Generic[D]):
     """`base_distribution` with its last `reinterpreted_batch_ndims` batch dimensions counted to the event.
 
     `log_prob` and `entropy` sum over them. `Independent(Normal(loc, scale), 1)` is a diagonal multivariate normal.

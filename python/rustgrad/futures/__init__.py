@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Future", "collect_all", "wait_all"]
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 
 class Future(Generic[T]):
@@ -24,23 +25,23 @@ class Future(Generic[T]):
     """
 
     def __init__(self, *, devices: Any = None) -> None:
-        self._inner: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self._inner: concurrent.futures.Future[T] = concurrent.futures.Future()
 
     def done(self) -> bool:
         """Whether the value, or an error, has been set."""
         return self._inner.done()
 
-    def wait(self) -> Any:
+    def wait(self) -> T:
         """The value, once it is there; the error if one was set."""
         return self._inner.result()
 
-    def value(self) -> Any:
+    def value(self) -> T:
         """The value. RuntimeError if it is not there yet."""
         if not self.done():
             raise RuntimeError("value() can only be called after the future is completed; call wait()")
         return self._inner.result()
 
-    def set_result(self, result: Any) -> None:
+    def set_result(self, result: T) -> None:
         """Sets the value. RuntimeError the second time."""
         self._set(self._inner.set_result, result)
 
@@ -56,13 +57,13 @@ class Future(Generic[T]):
         except concurrent.futures.InvalidStateError:
             raise RuntimeError("Future can only be set once") from None
 
-    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
+    def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
         """Calls `callback(self)` once it is done, in the thread that sets it."""
         self._inner.add_done_callback(lambda _: callback(self))
 
-    def then(self, callback: Callable[[Future], Any]) -> Future:
+    def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
         """A future of what `callback(self)` returns, called once this one is done."""
-        made = Future()
+        made: Future[S] = Future()
 
         def run(_):
             try:
@@ -74,14 +75,14 @@ class Future(Generic[T]):
         return made
 
 
-def collect_all(futures: list[Future]) -> Future:
+def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
     """A future of the list, done when all are."""
-    made = Future()
+    made: Future[list[Future[Any]]] = Future()
     left = len(futures)
     if not left:
         made.set_result(futures)
 
-    def count(_: Future) -> None:
+    def count(_: Future[Any]) -> None:
         nonlocal left
         left -= 1
         if left == 0:
@@ -92,7 +93,7 @@ def collect_all(futures: list[Future]) -> Future:
     return made
 
 
-def wait_all(futures: list[Future]) -> list[Any]:
+def wait_all(futures: list[Future[Any]]) -> list[Any]:
     """The values of all; the first error."""
     return [future.wait() for future in collect_all(futures).wait()]
 

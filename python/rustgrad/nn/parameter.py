@@ -201,6 +201,15 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     def __new__(cls, requires_grad: bool = True, device: DeviceLike | None = None, dtype: _dtype | None = None) -> Self:
         return Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
 
+    @property
+    def data(self) -> Tensor:
+        # As that of every parameter it is a plain tensor, which can be filled before the shape is known.
+        return Tensor.data.__get__(self).as_subclass(Tensor)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        Tensor.data.__set__(self, value)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)

@@ -79,8 +79,13 @@ def _with_hooks(step: _F) -> _F:
 
     @functools.wraps(step)
     def wrapper(*args, **kwargs):
+        kind = type(args[0])
+        # As in PyTorch, hooks belong to the object's own `step`, and to objects that `Optimizer.__init__` has seen.
+        if kind.step is not wrapper or "_optimizer_step_pre_hooks" not in args[0].__dict__:
+            args[0]._opt_called = True
+            return step(*args, **kwargs)
         if _is_traced():
-            return _in_range(f"Optimizer.step#{type(args[0]).__name__}.step", hooked, *args, **kwargs)
+            return _in_range(f"Optimizer.step#{kind.__name__}.step", hooked, *args, **kwargs)
         return hooked(*args, **kwargs)
 
     wrapper.hooked = True

@@ -20,12 +20,20 @@ __all__ = [
     "FunctionEventAvg",
     "ProfilerAction",
     "ProfilerActivity",
+    "kineto_available",
     "profile",
     "record_function",
     "schedule",
     "supported_activities",
     "tensorboard_trace_handler",
 ]
+
+
+def kineto_available() -> bool:
+    """False: the profiler is rustgrad's own."""
+    return False
+
+
 __getattr__ = getattr_of(__name__)
 
 

@@ -22,7 +22,7 @@ from ._hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from ._state import _EXTRA_STATE_KEY_SUFFIX, State  # noqa: F401
+from ._state import _EXTRA_STATE_KEY_SUFFIX, State, _IncompatibleKeys  # noqa: F401
 from ._traversal import Traversal
 
 TYPE_CHECKING = False

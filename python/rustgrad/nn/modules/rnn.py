@@ -137,6 +137,13 @@ class RNNBase(Module):
     def _flat_weights(self):
         return [getattr(self, name, None) for name in self._flat_weights_names]
 
+    @_flat_weights.setter
+    def _flat_weights(self, weights) -> None:
+        # Tensors other than the parameters shadow them until a parameter of that name is assigned.
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            if getattr(self, name, None) is not weight:
+                self.__dict__[name] = weight
+
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The weights, by layer and direction."""

@@ -2,8 +2,9 @@
 
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
+from .scatter_gather import gather, scatter
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "scatter"]
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 from ... import cuda
 from ..._base import Tensor, device
 from ..modules.module import Module
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from ..._typing import DeviceLike
 
 __all__ = ["DataParallel", "data_parallel"]
+
+T = TypeVar("T", bound=Module)
 
 
 def _moved(value, place):
@@ -33,7 +37,7 @@ def _index(place):
     return place if isinstance(place, int) else device(place).index or 0
 
 
-class DataParallel(Module):
+class DataParallel(Module, Generic[T]):
     """Calls `module`, which is its only submodule. Results are those of several devices, all of it on the first.
 
     Where `cuda` is available (`python -m rustgrad`), module and inputs are moved to `device_ids[0]`; elsewhere nothing moves.
@@ -45,11 +49,11 @@ class DataParallel(Module):
         dim (int): the batch dimension, which is not split.
     """
 
-    module: Module
+    module: T
 
     def __init__(
         self,
-        module: Module,
+        module: T,
         device_ids: Sequence[int | DeviceLike] | None = None,
         output_device: int | DeviceLike | None = None,
         dim: int = 0,

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["DataLoader"]
 
 T_co = TypeVar("T_co", covariant=True)
+# Names that libraries annotate with and compare with.
+_collate_fn_t = Callable[[list[Any]], Any]
+
+
+class _DatasetKind:
+    Map = 0
+    Iterable = 1
+
+
 # As `multiprocessing_context`: workers are threads of this process.
 THREAD = "thread"
 
@@ -317,6 +326,10 @@ class DataLoader(Generic[T_co]):
                 f"but got multiprocessing_context={context}"
             )
         return context
+
+    @property
+    def _dataset_kind(self):
+        return _DatasetKind.Iterable if isinstance(self.dataset, IterableDataset) else _DatasetKind.Map
 
     @property
     def multiprocessing_context(self) -> Any:

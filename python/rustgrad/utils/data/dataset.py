@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 T_co = TypeVar("T_co", covariant=True)
+T_stack = TypeVar("T_stack", tuple[Any, ...], dict[str, Any])
 
 
 class Dataset(Generic[T_co]):
@@ -66,7 +67,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return [t[index.to(t.device)] for t in self.tensors]
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[T_stack]):
     """Samples are tuples (or dicts) of the samples of several data sets at the same index."""
 
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:

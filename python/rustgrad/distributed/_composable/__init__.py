@@ -1,0 +1,1 @@
+"""Older places of what `distributed.fsdp` has."""
