@@ -126,7 +126,11 @@ fn steps_of_optimisers() {
     let (x, g, b) = (new([1., 2., NAN]), new([1., INF, 1.]), new([2., 0., 0.]));
     let numbers =
         [("lr", -0.5), ("sign", 1.0), ("decay", 0.0), ("keep", 1.0), ("ahead", 0.0), ("momentum", 0.5), ("kept", 1.0)];
-    update(Step::SgdMomentum, &[("x", x.view()), ("b", b.view())], ("g", g.view()), &numbers).unwrap();
+    let rule = "if ({{decay}} != 0.0) { g += x * {{decay}}; }
+    if ({{keep}} != 0.0) { b = b * {{momentum}} + {{kept}} * g; } else { b = g; }
+    if ({{ahead}} != 0.0) { g += {{momentum}} * b; } else { g = b; }
+    x += {{lr}} * g * {{sign}};";
+    update(("descent", rule), &[("x", x.view()), ("b", b.view())], ("g", g.view()), &numbers).unwrap();
     // No decay, so that what the parameter is does not reach the momentum.
     assert_eq!(b.get::<f32>(), [2., INF, 1.]);
     let got = x.get::<f32>();
