@@ -32,10 +32,9 @@ _BINARY = {
 }
 
 
-def _tensors(name, given, position=1):
+def _tensors(name, given, argument="'self' (position 1)"):
     if not isinstance(given, (list, tuple)):
-        what = type(given).__name__
-        raise TypeError(f"{name}(): argument 'self' (position {position}) must be tuple of Tensors, not {what}")
+        raise TypeError(f"{name}(): argument {argument} must be tuple of Tensors, not {type(given).__name__}")
     if not given:
         raise RuntimeError(f"{name}: Tensor list must have at least one tensor.")
     return given
@@ -97,7 +96,7 @@ def _foreach_pow(self: Any, exponent: Any) -> tuple[Tensor, ...]:
     """`pow` of each tensor of a list, or of a number by each exponent of a list."""
     if isinstance(self, (list, tuple)):
         return _power(self, exponent)
-    return tuple(ops["pow"](self, t) for t in _tensors("_foreach_pow", exponent, 2))
+    return tuple(ops["pow"](self, t) for t in _tensors("_foreach_pow", exponent, "'exponent' (position 2)"))
 
 
 def _fused(name, scale):
@@ -141,7 +140,8 @@ def _foreach_powsum(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -
 
 def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> list[Tensor]:
     """Copies each tensor of a list into that of another."""
-    return [t.copy_(s, non_blocking) for t, s in _zipped("_foreach_copy_", self, src)]
+    sources = _tensors("_foreach_copy_", src, "'src' (position 2)")
+    return [t.copy_(s, non_blocking) for t, s in _zipped("_foreach_copy_", self, sources)]
 
 
 def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
