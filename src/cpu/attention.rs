@@ -10,7 +10,6 @@ mod backward;
 pub use self::backward::backward;
 
 use super::gemm::tiles::{Apart, Packed, Vectors, tile_size};
-use super::lanes::merged;
 use super::math::{Float, exp2_weight};
 use super::number_class::{Fp, Fuse, Num, Real};
 use super::panel::{Panels, Part};
@@ -310,6 +309,20 @@ unsafe fn masked<T: Float>(o: &Heads, at: Place, key: usize, n: usize, scores: *
     }
 }
 
+/// `f` over all lanes, halves first: a chain over sixteen lanes waits longer than a short row takes.
+#[inline(always)]
+fn folded<X: Copy>(mut lanes: [X; LANES], f: impl Fn(X, X) -> X) -> X {
+    let mut half = LANES / 2;
+    // Loops, because `for_each` is not inlined here, and then compiled for the baseline.
+    while half > 0 {
+        for l in 0..half {
+            lanes[l] = f(lanes[l], lanes[l + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
 /// The largest of `n` scores that is not NaN; a NaN shows in the sum of the weights.
 ///
 /// # Safety
@@ -325,7 +338,7 @@ unsafe fn greatest<T: Float>(line: *const T, n: usize) -> T {
             lanes[l] = if x > lanes[l] { x } else { lanes[l] };
         }
     }
-    merged(lanes, |a, x| if x > a { x } else { a })
+    folded(lanes, |a, x| if x > a { x } else { a })
 }
 
 /// Replaces `n` scores, none of which is larger than `-inf`, by weights of zero, and sums them: NaN stays.
@@ -363,7 +376,8 @@ unsafe fn exponentials<T: Float, F: Fuse>(line: *mut T, n: usize, most: T) -> T 
             (0..LANES).for_each(|l| lanes[l] = lanes[l] + values[l]);
             (0..LANES).for_each(|l| *line.add(j + l) = values[l]);
         }
-        let mut sum = merged(lanes, |a, b| a + b);
+        // Without `black_box` LLVM would merge the loop with the folding, and keep pairs of lanes apart.
+        let mut sum = folded(std::hint::black_box(lanes), |a, b| a + b);
         for j in whole..n {
             *line.add(j) = lowered(*line.add(j));
             sum = sum + *line.add(j);
