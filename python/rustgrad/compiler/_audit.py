@@ -534,11 +534,10 @@ class Audit:
         slotted = self.slots and t._fused_options and type(group.get("lr")) is float
         numbers = []
         if slotted and t._may_fuse(group):
-            for name, arguments in t._fused_options.items():
+            for argument, name, index in t._fused_options:
                 value = group.get(name)
-                if type(value) is float:
-                    numbers.append((arguments[0], name, None))
-                elif type(value) is tuple and len(value) == len(arguments) and all(type(v) is float for v in value):
-                    numbers += [(a, name, i) for i, a in enumerate(arguments)]
+                values = (value,) if index is None else value
+                if type(values) is tuple and all(type(v) is float for v in values):
+                    numbers.append((argument, name, index))
             self.groups.append((group, numbers))
         self._dict(group, place, {name: "present" for _, name, _ in numbers})

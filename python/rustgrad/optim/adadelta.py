@@ -5,16 +5,13 @@ from __future__ import annotations
 from .._base import Tensor, ops, zeros_like
 from ._rules import descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .optimizer import ParamsT
 
 __all__ = ["Adadelta"]
-
-_add_to_each = ops["_foreach_add_"]
-_fused_adadelta = ops["_fused_adadelta_"]
 
 
 class Adadelta(Optimizer):
@@ -30,7 +27,9 @@ class Adadelta(Optimizer):
     """
 
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
-    _fused_options = {name: (name,) for name in ("lr", "rho", "eps", "weight_decay")}
+    _fused = ops["_fused_adadelta_"]
+    _fused_state = {"square_avg": None, "acc_delta": None}
+    _fused_options = numbers("lr", "rho", "eps", "weight_decay")
 
     def __init__(
         self,
@@ -65,25 +64,6 @@ class Adadelta(Optimizer):
         state["step"] = step_tensor()
         state["square_avg"] = zeros_like(param)
         state["acc_delta"] = zeros_like(param)
-
-    def _update_all(self, group):
-        lr = to_scalar(group["lr"])
-        if not self._may_fuse(group) or isinstance(lr, Tensor):
-            return False
-        params, grads, steps, squares, changes = self._gather(group, "step", "square_avg", "acc_delta")
-        _add_to_each(steps, 1)
-        _fused_adadelta(
-            params,
-            grads,
-            squares,
-            changes,
-            lr=lr,
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
-        return True
 
     def _update(self, group, param, grad, state):
         rho, eps = group["rho"], group["eps"]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from .._base import Tensor, full_like, ops
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
 
 __all__ = ["Adagrad"]
-
-_add_to_each = ops["_foreach_add_"]
-_fused_adagrad = ops["_fused_adagrad_"]
 
 
 class Adagrad(Optimizer):
@@ -30,7 +27,9 @@ class Adagrad(Optimizer):
     """
 
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
-    _fused_options = {name: (name,) for name in ("lr", "lr_decay", "eps", "weight_decay")}
+    _fused = ops["_fused_adagrad_"]
+    _fused_state = {"sum": None, "step": None}
+    _fused_options = numbers("lr", "lr_decay", "eps", "weight_decay")
 
     def __init__(
         self,
@@ -74,25 +73,6 @@ class Adagrad(Optimizer):
         start = self.defaults["initial_accumulator_value"]
         state["step"] = step_tensor()
         state["sum"] = full_like(param, complex(start, start) if param.is_complex() else start)
-
-    def _update_all(self, group):
-        lr = to_scalar(group["lr"])
-        if not self._may_fuse(group) or isinstance(lr, Tensor):
-            return False
-        params, grads, sums, steps = self._gather(group, "sum", "step")
-        _add_to_each(steps, 1)
-        _fused_adagrad(
-            params,
-            grads,
-            sums,
-            steps,
-            lr=lr,
-            lr_decay=group["lr_decay"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-        )
-        return True
 
     def _update(self, group, param, grad, state):
         lr = to_scalar(group["lr"])

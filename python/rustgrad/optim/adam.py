@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._base import Tensor, maximum, ops, zeros_like
-from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Adam", "as_real"]
 
-_add_to_each = ops["_foreach_add_"]
 # By whether the weight decay is decoupled.
 _fused = {False: ops["_fused_adam_"], True: ops["_fused_adamw_"]}
 
@@ -63,7 +62,9 @@ class Adam(Optimizer):
         "fused": None,
         "decoupled_weight_decay": False,
     }
-    _fused_options = {"betas": ("beta1", "beta2"), **{name: (name,) for name in ("lr", "eps", "weight_decay")}}
+    _fused_state = {"exp_avg": None, "exp_avg_sq": None, "max_exp_avg_sq": "amsgrad", "step": None}
+    _fused_options = numbers("lr", "eps", "weight_decay", betas=("beta1", "beta2"))
+    _fused_flags = ("amsgrad", "maximize")
 
     def __init__(
         self,
@@ -111,28 +112,8 @@ class Adam(Optimizer):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(param)
 
-    def _update_all(self, group):
-        lr, (beta1, beta2) = to_scalar(group["lr"]), map(to_scalar, group["betas"])
-        if not self._may_fuse(group) or any(isinstance(v, Tensor) for v in (lr, beta1, beta2)):
-            return False
-        amsgrad = group["amsgrad"]
-        names = ("max_exp_avg_sq",) if amsgrad else ()
-        params, grads, steps, *moments = self._gather(group, "step", "exp_avg", "exp_avg_sq", *names)
-        _add_to_each(steps, 1)
-        _fused[group["decoupled_weight_decay"]](
-            params,
-            grads,
-            *(moments if amsgrad else (*moments, [])),
-            steps,
-            lr=lr,
-            beta1=beta1,
-            beta2=beta2,
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            amsgrad=amsgrad,
-            maximize=group["maximize"],
-        )
-        return True
+    def _fused_op(self, group):
+        return _fused[group["decoupled_weight_decay"]]
 
     def _update(self, group, param, grad, state):
         lr, (beta1, beta2) = to_scalar(group["lr"]), map(to_scalar, group["betas"])

@@ -5,16 +5,13 @@ from __future__ import annotations
 from .._base import Tensor, maximum, ops, zeros_like
 from ._rules import check_adaptive, descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, step_tensor, to_scalar
+from .optimizer import Optimizer, numbers, step_tensor, to_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .optimizer import ParamsT
 
 __all__ = ["Adamax"]
-
-_add_to_each = ops["_foreach_add_"]
-_fused_adamax = ops["_fused_adamax_"]
 
 
 class Adamax(Optimizer):
@@ -30,7 +27,9 @@ class Adamax(Optimizer):
     """
 
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
-    _fused_options = {"betas": ("beta1", "beta2"), **{name: (name,) for name in ("lr", "eps", "weight_decay")}}
+    _fused = ops["_fused_adamax_"]
+    _fused_state = {"exp_avg": None, "exp_inf": None, "step": None}
+    _fused_options = numbers("lr", "eps", "weight_decay", betas=("beta1", "beta2"))
 
     def __init__(
         self,
@@ -62,26 +61,6 @@ class Adamax(Optimizer):
         state["step"] = step_tensor()
         state["exp_avg"] = zeros_like(param)
         state["exp_inf"] = zeros_like(param)
-
-    def _update_all(self, group):
-        lr, (beta1, beta2) = to_scalar(group["lr"]), map(to_scalar, group["betas"])
-        if not self._may_fuse(group) or any(isinstance(v, Tensor) for v in (lr, beta1, beta2)):
-            return False
-        params, grads, steps, *moments = self._gather(group, "step", "exp_avg", "exp_inf")
-        _add_to_each(steps, 1)
-        _fused_adamax(
-            params,
-            grads,
-            *moments,
-            steps,
-            lr=lr,
-            beta1=beta1,
-            beta2=beta2,
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-        )
-        return True
 
     def _update(self, group, param, grad, state):
         beta1, beta2 = group["betas"]

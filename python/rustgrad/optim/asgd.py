@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import float32, ops, tensor, zeros_like
 from ._rules import direction
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from .optimizer import ParamsT
 
 __all__ = ["ASGD"]
-
-_add_to_each = ops["_foreach_add_"]
-_fused_asgd = ops["_fused_asgd_"]
 
 
 class ASGD(Optimizer):
@@ -31,7 +28,9 @@ class ASGD(Optimizer):
     """
 
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
-    _fused_options = {name: (name,) for name in ("lr", "lambd", "alpha", "t0", "weight_decay")}
+    _fused = ops["_fused_asgd_"]
+    _fused_state = {"ax": None, "mu": None, "eta": None, "step": None}
+    _fused_options = numbers("lr", "lambd", "alpha", "t0", "weight_decay")
 
     def __init__(
         self,
@@ -66,25 +65,6 @@ class ASGD(Optimizer):
         state["eta"] = tensor(float(group["lr"]), dtype=float32)
         state["mu"] = step_tensor(1.0)
         state["ax"] = zeros_like(param)
-
-    def _update_all(self, group):
-        if not self._may_fuse(group):
-            return False
-        params, grads, steps, *state = self._gather(group, "step", "ax", "mu", "eta")
-        _add_to_each(steps, 1)
-        _fused_asgd(
-            params,
-            grads,
-            *state,
-            steps,
-            lr=float(to_scalar(group["lr"])),
-            lambd=group["lambd"],
-            alpha=group["alpha"],
-            t0=group["t0"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
-        return True
 
     def _update(self, group, param, grad, state):
         lr, lambd = float(to_scalar(group["lr"])), group["lambd"]

@@ -1,8 +1,8 @@
 """`Optimizer`: parameter groups, state, hooks and saving; one subclass per update rule.
 
 A rule gives two methods: `_init_state` makes a parameter's state, `_update` changes one parameter by
-composed tensor ops. Where the op table has a fused form of the rule, the subclass's `_update_all` calls
-that once for all parameters of a group, and `_update` stays as its oracle, which `fused=False` selects; in rules without that argument, `foreach=False`.
+composed tensor ops. Where the op table has a fused form of the rule, the subclass names it, `_update_all` calls
+it once for all parameters of a group, and `_update` stays as its oracle, which `fused=False` selects; in rules without that argument, `foreach=False`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from itertools import chain
 
-from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, tensor, typename
+from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, ops, tensor, typename
 from .._base import _set_grad_enabled as set_mode
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
+_add_to_each = ops["_foreach_add_"]
 _global_pre_hooks = OrderedDict()
 _global_post_hooks = OrderedDict()
 
@@ -119,6 +120,12 @@ def step_tensor(value: float = 0.0) -> Tensor:
     return tensor(float(value), dtype=float32)
 
 
+def numbers(*names: str, **pairs: tuple[str, str]) -> tuple[tuple[str, str, int | None], ...]:
+    """`_fused_options` of options that are called as the arguments, and of pairs with the arguments that they become."""
+    parts = [(part, name, i) for name, both in pairs.items() for i, part in enumerate(both)]
+    return (*((name, name, None) for name in names), *parts)
+
+
 def with_grad(group):
     """(parameters, gradients) of a group, without those that have no gradient."""
     pairs = [(p, grad) for p in group["params"] if (grad := p.grad) is not None]
@@ -156,8 +163,14 @@ class Optimizer:
     """
 
     _step_defaults = {}
-    # Options that the fused op takes as the group has them: the arguments of the op that they become.
-    _fused_options: ClassVar[dict[str, tuple[str, ...]]] = {}
+    # The op that changes all parameters of a group.
+    _fused: ClassVar[Callable[..., None] | None] = None
+    # The entries of the states that it takes as lists, after those of the parameters and gradients; the option without which
+    # a list is empty.
+    _fused_state: ClassVar[dict[str, str | None]] = {}
+    # The numbers among the options that it takes: the argument, the option, and the place of the number where it is a tuple.
+    _fused_options: ClassVar[tuple[tuple[str, str, int | None], ...]] = ()
+    _fused_flags: ClassVar[tuple[str, ...]] = ("maximize",)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -364,18 +377,35 @@ class Optimizer:
             self._init_state(group, param, state)
         return state
 
-    def _gather(self, group, *names):
-        """Lists of the parameters that have gradients, of these, and of the entries `names` of their states."""
+    def _update_all(self, group: dict[str, Any]) -> bool:
+        """Changes all parameters of a group by one fused op; False where the rule or its options have none."""
+        fused = self._fused_op(group)
+        if fused is None or not self._may_fuse(group):
+            return False
+        options = {flag: group[flag] for flag in self._fused_flags}
+        for argument, name, index in self._fused_options:
+            value = group[name]
+            if index is not None:
+                _, _ = value  # ValueError where it is no pair
+                value = value[index]
+            if type(value) is not float and isinstance(value := to_scalar(value), Tensor):
+                return False
+            options[argument] = value
         params, grads = with_grad(group)
         state_of = self.state
         states = [state_of[p] for p in params]
         if not all(states):
             states = [self._state_of(group, p) for p in params]
-        return params, grads, *([state[name] for state in states] for name in names)
+        _add_to_each([state["step"] for state in states], 1)
+        lists = [
+            [s[name] for s in states] if option is None or group[option] else []
+            for name, option in self._fused_state.items()
+        ]
+        fused(params, grads, *lists, **options)
+        return True
 
-    def _update_all(self, group: dict[str, Any]) -> bool:
-        """Changes all parameters of a group by one fused op; False where the rule or its options have none."""
-        return False
+    def _fused_op(self, group):
+        return self._fused
 
     @staticmethod
     def _may_fuse(group):

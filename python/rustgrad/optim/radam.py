@@ -5,16 +5,13 @@ from __future__ import annotations
 from .._base import Tensor, ops, zeros_like
 from ._rules import check_adaptive, decay_weights, descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, step_tensor, to_scalar
+from .optimizer import Optimizer, numbers, step_tensor, to_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .optimizer import ParamsT
 
 __all__ = ["RAdam"]
-
-_add_to_each = ops["_foreach_add_"]
-_fused_radam = ops["_fused_radam_"]
 
 
 class RAdam(Optimizer):
@@ -37,7 +34,10 @@ class RAdam(Optimizer):
         "decoupled_weight_decay": False,
         "capturable": False,
     }
-    _fused_options = {"betas": ("beta1", "beta2"), **{name: (name,) for name in ("lr", "eps", "weight_decay")}}
+    _fused = ops["_fused_radam_"]
+    _fused_state = {"exp_avg": None, "exp_avg_sq": None, "step": None}
+    _fused_options = numbers("lr", "eps", "weight_decay", betas=("beta1", "beta2"))
+    _fused_flags = ("decoupled_weight_decay", "maximize")
 
     def __init__(
         self,
@@ -71,27 +71,6 @@ class RAdam(Optimizer):
         state["step"] = step_tensor()
         state["exp_avg"] = zeros_like(param)
         state["exp_avg_sq"] = zeros_like(param)
-
-    def _update_all(self, group):
-        lr, (beta1, beta2) = to_scalar(group["lr"]), map(to_scalar, group["betas"])
-        if not self._may_fuse(group) or any(isinstance(v, Tensor) for v in (lr, beta1, beta2)):
-            return False
-        params, grads, steps, *moments = self._gather(group, "step", "exp_avg", "exp_avg_sq")
-        _add_to_each(steps, 1)
-        _fused_radam(
-            params,
-            grads,
-            *moments,
-            steps,
-            lr=lr,
-            beta1=beta1,
-            beta2=beta2,
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-        )
-        return True
 
     def _update(self, group, param, grad, state):
         lr, (beta1, beta2) = to_scalar(group["lr"]), group["betas"]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from .._base import Tensor, ops, zeros_like
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..optim.optimizer import ParamsT
 
 __all__ = ["RMSprop"]
-
-_add_to_each = ops["_foreach_add_"]
-_fused_rmsprop = ops["_fused_rmsprop_"]
 
 
 class RMSprop(Optimizer):
@@ -37,7 +34,10 @@ class RMSprop(Optimizer):
         "differentiable": False,
         "capturable": False,
     }
-    _fused_options = {name: (name,) for name in ("lr", "alpha", "eps", "weight_decay", "momentum")}
+    _fused = ops["_fused_rmsprop_"]
+    _fused_state = {"square_avg": None, "grad_avg": "centered", "momentum_buffer": "momentum"}
+    _fused_options = numbers("lr", "alpha", "eps", "weight_decay", "momentum")
+    _fused_flags = ("centered", "maximize")
 
     def __init__(
         self,
@@ -76,29 +76,6 @@ class RMSprop(Optimizer):
             state["momentum_buffer"] = zeros_like(param)
         if group["centered"]:
             state["grad_avg"] = zeros_like(param)
-
-    def _update_all(self, group):
-        lr, eps = to_scalar(group["lr"]), to_scalar(group["eps"])
-        if not self._may_fuse(group) or isinstance(lr, Tensor) or isinstance(eps, Tensor):
-            return False
-        params, grads, steps, squares = self._gather(group, "step", "square_avg")
-        momentum, centered, state_of = group["momentum"], group["centered"], self.state
-        _add_to_each(steps, 1)
-        _fused_rmsprop(
-            params,
-            grads,
-            squares,
-            [state_of[p]["grad_avg"] for p in params] if centered else [],
-            [state_of[p]["momentum_buffer"] for p in params] if momentum > 0 else [],
-            lr=lr,
-            alpha=group["alpha"],
-            eps=eps,
-            weight_decay=group["weight_decay"],
-            momentum=momentum,
-            centered=centered,
-            maximize=group["maximize"],
-        )
-        return True
 
     def _update(self, group, param, grad, state):
         lr, alpha = to_scalar(group["lr"]), group["alpha"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._base import full_like, ones_like, ops, zeros_like
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, numbers, step_tensor, to_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from .optimizer import ParamsT
 
 __all__ = ["Rprop"]
-
-_add_to_each = ops["_foreach_add_"]
-_fused_rprop = ops["_fused_rprop_"]
 
 
 class Rprop(Optimizer):
@@ -32,6 +29,9 @@ class Rprop(Optimizer):
     """
 
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    _fused = ops["_fused_rprop_"]
+    _fused_state = {"prev": None, "step_size": None}
+    _fused_options = numbers(etas=("etaminus", "etaplus"), step_sizes=("step_size_min", "step_size_max"))
 
     def __init__(
         self,
@@ -64,25 +64,6 @@ class Rprop(Optimizer):
         state["step"] = step_tensor()
         state["prev"] = zeros_like(param)
         state["step_size"] = full_like(param, complex(first, first) if param.is_complex() else first)
-
-    def _update_all(self, group):
-        if not self._may_fuse(group):
-            return False
-        (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
-        params, grads, steps, previous, sizes = self._gather(group, "step", "prev", "step_size")
-        _add_to_each(steps, 1)
-        _fused_rprop(
-            params,
-            grads,
-            previous,
-            sizes,
-            step_size_min=least,
-            step_size_max=most,
-            etaminus=shrink,
-            etaplus=grow,
-            maximize=group["maximize"],
-        )
-        return True
 
     def _update(self, group, param, grad, state):
         (shrink, grow), bounds = group["etas"], group["step_sizes"]

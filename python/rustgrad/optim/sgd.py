@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._base import Tensor, ops, zeros_like
-from .optimizer import Optimizer, check_lr, check_not_negative, to_scalar, with_grad
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, to_scalar, with_grad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class SGD(Optimizer):
         "differentiable": False,
         "fused": None,
     }
-    _fused_options = {name: (name,) for name in ("lr", "momentum", "dampening", "weight_decay")}
+    _fused_options = numbers("lr", "momentum", "dampening", "weight_decay")
 
     def __init__(
         self,

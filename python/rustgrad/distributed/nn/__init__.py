@@ -1,28 +1,9 @@
 """`rustgrad.distributed.nn`: collectives that gradients go through."""
 
-from .functional import (
-    all_gather,
-    all_reduce,
-    all_to_all,
-    all_to_all_single,
-    broadcast,
-    gather,
-    reduce,
-    reduce_scatter,
-    scatter,
-)
+from . import functional
+from .functional import *  # noqa: F403
 
-__all__ = [
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "broadcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-]
+__all__ = functional.__all__
 
 
 def __dir__() -> list[str]:
