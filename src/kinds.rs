@@ -57,10 +57,20 @@ pub enum Draw {
     Bernoulli {
         p: f64,
     },
-    /// Integers of `[low, high)`; `low == high` stands for all 64-bit integers.
+    /// Integers of `[low, high)`; `low == high` stands for all 64-bit integers. On the CPU each takes two words if `long`.
     Int {
         low: i64,
         high: i64,
+        long: bool,
+    },
+    /// What dropout multiplies by: `1 / keep` with probability `keep`, else zero.
+    Mask {
+        keep: f64,
+    },
+    /// Normal numbers pair by pair, as the CPU makes few or strided ones.
+    NormalPairs {
+        mean: f64,
+        std: f64,
     },
 }
 

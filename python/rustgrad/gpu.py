@@ -155,7 +155,7 @@ def empty_cache() -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds the generator; there is one for all devices, since values depend on seed and index alone."""
+    """Seeds the default generators, of the CPU and of GPUs."""
     _C.manual_seed(seed)
 
 

@@ -77,12 +77,12 @@ def seed() -> None:
 
 
 def get_rng_state() -> Tensor:
-    """The state of the generator, shared by all devices."""
+    """The state of the CPU's generator: there is no device."""
     return _C.get_rng_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Sets the state of the generator, shared by all devices."""
+    """Sets the state of the CPU's generator."""
     _C.set_rng_state(new_state)
 
 

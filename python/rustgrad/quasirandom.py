@@ -60,15 +60,14 @@ class SobolEngine:
             self._scramble()
 
     def _scramble(self) -> None:
-        generator = _C.Generator()
-        generator.seed() if self.seed is None else generator.manual_seed(self.seed)
+        generator = None if self.seed is None else _C.Generator().manual_seed(self.seed)
         d, n = self.dimension, self.MAXBIT
 
         def coins(*shape):
             return ops["randint"](0, 2, shape, dtype=_C.int64, device="cpu", generator=generator)
 
         powers = 2 ** ops["arange"](n - 1, -1, -1, dtype=_C.int64, device="cpu")
-        self.shift = (coins(d, n) * powers).sum(-1)
+        self.shift = (coins(d, n) * powers.flip(0)).sum(-1)
         # Rows and columns are digits, the most significant first: digit i of a scrambled number depends on digits up to i.
         matrix = coins(d, n, n).tril(-1) + ops["eye"](n, dtype=_C.int64, device="cpu")
         digits = self.sobolstate.unsqueeze(-1).bitwise_and(powers) != 0

@@ -1,4 +1,4 @@
-"""`rustgrad.random`: seeding. One generator, keyed by element index: a seed gives the same values on every device."""
+"""`rustgrad.random`: seeding. On the CPU a seed gives PyTorch's values; GPUs have a generator of their own."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = [
 def fork_rng(
     devices: Iterable[DeviceLike] | None = None, enabled: bool = True, device_type: str = "gpu"
 ) -> Iterator[None]:
-    """Restores the generator's state at the end of the block. One state serves all devices."""
+    """Restores the states of the default generators, of the CPU and of GPUs, at the end of the block."""
     if not enabled:
         yield
         return
-    state = _C.get_rng_state()
+    states = _C._rng_states()
     try:
         yield
     finally:
-        _C.set_rng_state(state)
+        _C._set_rng_states(*states)
 
 
 def __dir__() -> list[str]:

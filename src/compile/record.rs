@@ -579,7 +579,7 @@ impl Tracer for Recorder {
             }
         }
     }
-    fn drew(&self, _seed: u64, _offset: u64, _count: u64) {
+    fn draws(&self) {
         if self.stack.borrow().is_empty() {
             return self.refuse(|| "it draws random numbers outside an op".into());
         }

@@ -1,69 +1,26 @@
-//! Poisson and binomial samples, each from its own random words: see Note [Random numbers].
+//! Poisson and binomial samples, one after the other from one sequence: their number of words depends on chance.
 //!
-//! The number of words per sample depends on its parameters and on chance, so element `i` reads block `i` of as many
-//! rounds as it needs, 2^40 blocks apart. Small means are sampled by inversion, term by term; large ones by transformed
-//! rejection with squeeze, which rejects about one uniform number in seven. Sources: W. Hörmann, "The transformed
-//! rejection method for generating Poisson random variables" (1993), algorithm PTRS; the same, "The generation of
-//! binomial random variates" (1993), algorithms BINV and BTRS.
+//! They are PyTorch's for a seed. Small Poisson means multiply uniform numbers until the product falls below exp(-mean)
+//! (D. Knuth, "The Art of Computer Programming", volume 2, 3.4.1); small binomial means add up the geometric waiting times
+//! between successes. Large means are sampled by transformed rejection with squeeze, which rejects about one uniform
+//! number in seven. Sources: W. Hörmann, "The transformed rejection method for generating Poisson random variables"
+//! (1993), algorithm PTRS; the same, "The generation of binomial random variates" (1993), algorithm BTRS.
 
-use super::contiguous::TaskShared;
 use super::incomplete::mass;
-use super::parallel::par_for;
-use super::philox::Philox;
+use super::mersenne::Mersenne;
 
 /// Means from here on are sampled by rejection.
 const LARGE: f64 = 10.0;
-/// Elements per task.
-const GRAIN: usize = 512;
-
-/// The uniform numbers of one element, two per round.
-pub(crate) struct Stream {
-    philox: Philox,
-    index: u64,
-    round: u64,
-}
-
-impl Stream {
-    /// Two numbers in [0, 1).
-    pub(crate) fn pair(&mut self) -> [f64; 2] {
-        let [a, b, c, d] = self.philox.block(self.index | self.round << 40);
-        self.round += 1;
-        [(a, b), (c, d)].map(|(low, high)| ((high as u64) << 32 | low as u64) >> 11).map(|x| x as f64 * 2f64.powi(-53))
-    }
-}
 
 /// A Poisson sample for each rate; rates must not be negative.
-pub fn poisson(rates: &[f64], out: &mut [f64], philox: Philox) {
-    each(out, philox, |i, s| poisson_one(rates[i], s))
+pub fn poisson(rates: &[f64], out: &mut [f64], source: &mut Mersenne) {
+    out.iter_mut().zip(rates).for_each(|(o, rate)| *o = poisson_one(*rate, source));
 }
 
 /// Number of successes in `counts[i]` trials with probability `chances[i]`.
-pub fn binomial(counts: &[f64], chances: &[f64], out: &mut [f64], philox: Philox) {
-    each(out, philox, |i, s| binomial_one(counts[i], chances[i], s))
-}
-
-/// Writes `one` of every element's index and stream.
-pub(crate) fn each(out: &mut [f64], philox: Philox, one: impl Fn(usize, &mut Stream) -> f64 + Sync) {
-    let (n, to) = (out.len(), TaskShared(out.as_mut_ptr()));
-    par_for(n, GRAIN, |part| {
-        for i in part {
-            let x = one(i, &mut Stream { philox, index: i as u64, round: 0 });
-            // SAFETY: each element is written by one task, and `out` is borrowed for as long.
-            unsafe { to.get().add(i).write(x) };
-        }
-    });
-}
-
-/// The first k at which the cumulative mass exceeds `u`. The next mass is this one times `ratio(k)`; once it underflows
-/// to zero the sum is one, up to rounding.
-fn invert(mut u: f64, mut mass: f64, ratio: impl Fn(f64) -> f64) -> f64 {
-    let mut k = 0.0;
-    while u >= mass && mass > 0.0 {
-        u -= mass;
-        k += 1.0;
-        mass *= ratio(k);
-    }
-    k
+pub fn binomial(counts: &[f64], chances: &[f64], out: &mut [f64], source: &mut Mersenne) {
+    let trials = counts.iter().zip(chances);
+    out.iter_mut().zip(trials).for_each(|(o, (count, chance))| *o = binomial_one(*count, *chance, source));
 }
 
 /// Parameters of transformed rejection for a distribution.
@@ -78,10 +35,9 @@ struct Hat {
 
 impl Hat {
     /// Draws until `fits(k, height)`: the candidate is possible, and its mass is at least that high.
-    fn draw(&self, s: &mut Stream, fits: impl Fn(f64, f64) -> bool) -> f64 {
+    fn draw(&self, s: &mut Mersenne, fits: impl Fn(f64, f64) -> bool) -> f64 {
         loop {
-            let [u, v] = s.pair();
-            let u = u - 0.5;
+            let (u, v) = (s.unit() - 0.5, s.unit());
             let rest = 0.5 - u.abs();
             let k = ((2.0 * self.a / rest + self.b) * u + self.centre).floor();
             if rest >= 0.07 && v <= self.accept {
@@ -94,12 +50,12 @@ impl Hat {
     }
 }
 
-fn poisson_one(rate: f64, s: &mut Stream) -> f64 {
-    if !rate.is_finite() {
+fn poisson_one(rate: f64, s: &mut Mersenne) -> f64 {
+    if !rate.is_finite() || rate == 0.0 {
         return rate;
     }
     if rate < LARGE {
-        return invert(s.pair()[0], (-rate).exp(), |k| rate / k);
+        return products_above((-rate).exp(), s);
     }
     let b = 0.931 + 2.53 * rate.sqrt();
     let hat = Hat { b, a: -0.059 + 0.02483 * b, centre: rate + 0.43, accept: 0.9277 - 3.6224 / (b - 2.0) };
@@ -107,7 +63,19 @@ fn poisson_one(rate: f64, s: &mut Stream) -> f64 {
     hat.draw(s, |k, v| v * height <= mass(k, rate))
 }
 
-fn binomial_one(count: f64, chance: f64, s: &mut Stream) -> f64 {
+/// How many products of uniform numbers in a row are above `least`, which is at most one.
+fn products_above(least: f64, s: &mut Mersenne) -> f64 {
+    let (mut product, mut count) = (1.0, 0.0);
+    loop {
+        product *= s.unit();
+        if product <= least {
+            return count;
+        }
+        count += 1.0;
+    }
+}
+
+fn binomial_one(count: f64, chance: f64, s: &mut Mersenne) -> f64 {
     if count.is_nan() || chance.is_nan() {
         return f64::NAN;
     }
@@ -121,11 +89,19 @@ fn binomial_one(count: f64, chance: f64, s: &mut Stream) -> f64 {
 }
 
 /// Successes in `n` trials with probability `p`, which is at most one half.
-fn successes(n: f64, p: f64, s: &mut Stream) -> f64 {
+fn successes(n: f64, p: f64, s: &mut Mersenne) -> f64 {
     let (q, mean) = (1.0 - p, n * p);
     if mean < LARGE {
-        let odds = p / q;
-        return invert(s.pair()[0], (n * (-p).ln_1p()).exp(), |k| (n - k + 1.0) / k * odds).min(n);
+        // Waiting times of successes, as long as they fit.
+        let failure = (-p).ln_1p();
+        let (mut waited, mut count) = (0.0, 0.0);
+        loop {
+            waited += (s.unit().ln() / failure).ceil();
+            if waited > n || waited.is_nan() {
+                return count;
+            }
+            count += 1.0;
+        }
     }
     let spread = (mean * q).sqrt();
     let b = 1.15 + 2.53 * spread;
@@ -139,9 +115,10 @@ fn successes(n: f64, p: f64, s: &mut Stream) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::parallel::{num_threads, set_num_threads};
 
-    const KEY: Philox = Philox { seed: 99, offset: 3 };
+    fn source() -> Mersenne {
+        Mersenne::new(99)
+    }
     const N: usize = 200_000;
 
     /// Mean, variance and third central moment.
@@ -171,7 +148,7 @@ mod tests {
     fn poisson_numbers_have_their_distribution() {
         for rate in [0.3, 4.0, 9.99, 10.0, 55.5, 1e4, 1e12] {
             let mut v = vec![0.0; N];
-            poisson(&vec![rate; N], &mut v, KEY);
+            poisson(&vec![rate; N], &mut v, &mut source());
             check(&v, [rate; 3], &format!("poisson {rate}"));
             if rate < 100.0 {
                 fit(&v, |k| mass(k, rate), &format!("poisson {rate}"));
@@ -183,7 +160,7 @@ mod tests {
     fn binomial_numbers_have_their_distribution() {
         for (n, p) in [(1.0, 0.5), (7.0, 0.2), (30.0, 0.9), (40.0, 0.5), (100.0, 0.15), (1e6, 0.7), (1e15, 1e-14)] {
             let mut v = vec![0.0; N];
-            binomial(&vec![n; N], &vec![p; N], &mut v, KEY);
+            binomial(&vec![n; N], &vec![p; N], &mut v, &mut source());
             let variance = n * p * (1.0 - p);
             check(&v, [n * p, variance, variance * (1.0 - 2.0 * p)], &format!("binomial {n} {p}"));
             assert!(v.iter().all(|&x| x <= n));
@@ -192,22 +169,5 @@ mod tests {
                 fit(&v, mass_of, &format!("binomial {n} {p}"));
             }
         }
-    }
-
-    #[test]
-    fn a_number_depends_on_its_index_alone() {
-        let draw = |n: usize| {
-            let mut v = vec![0.0; n];
-            poisson(&(0..n).map(|i| i as f64 / 50.0).collect::<Vec<_>>(), &mut v, KEY);
-            v
-        };
-        let threads = num_threads();
-        set_num_threads(1);
-        let one = draw(5000);
-        set_num_threads(3);
-        let three = draw(5000);
-        set_num_threads(threads);
-        assert_eq!(one, three);
-        assert_eq!(one[..700], draw(700));
     }
 }

@@ -1,27 +1,42 @@
-//! Distributions as branch-free formulas on blocks of random words.
-//!
-//! `random.rs` documents them; the shaders repeat them operation by operation, so multiply-adds are never fused.
+//! Distributions as branch-free formulas on random words, which `random.rs` documents.
 
 use super::math::{self, Float};
 use super::number_class::Plain;
-use crate::dtype::Element;
+use crate::dtype::{DType, Element};
+use half::{bf16, f16};
 
-/// Turns a block of four words into `N` elements.
-pub trait Draw<const N: usize>: Copy + Sync {
+/// What a distribution makes of words.
+pub trait Draw: Copy + Sync {
     type Out: Element;
-    fn draw(&self, words: [u32; 4]) -> [Self::Out; N];
+    /// Words that an element takes.
+    const WORDS: usize;
+    /// An element of its word, or of its two.
+    fn one(&self, word: u32, second: u32) -> Self::Out;
+    /// The elements of these words.
+    #[inline(always)]
+    fn fill(&self, words: &[u32], values: &mut [Self::Out]) {
+        match Self::WORDS {
+            1 => values.iter_mut().zip(words).for_each(|(v, w)| *v = self.one(*w, 0)),
+            _ => values.iter_mut().zip(words.as_chunks::<2>().0).for_each(|(v, [a, b])| *v = self.one(*a, *b)),
+        }
+    }
 }
+
+/// Normal numbers are made in blocks of this many.
+pub const BLOCK: usize = 16;
+const HALF: usize = BLOCK / 2;
 
 #[derive(Clone, Copy)]
 pub struct Uniform32 {
-    pub from: f32,
-    pub width: f32,
-    pub bits: u32,
+    from: f32,
+    width: f32,
+    /// The least number that the dtype rounds to the end of the range.
+    end: f32,
 }
 #[derive(Clone, Copy)]
 pub struct Uniform64 {
     pub from: f64,
-    pub width: f64,
+    pub to: f64,
 }
 #[derive(Clone, Copy)]
 pub struct Normal32 {
@@ -34,21 +49,24 @@ pub struct Normal64 {
     pub std: f64,
 }
 #[derive(Clone, Copy)]
-pub struct Exponential32 {
-    pub lambda: f32,
-}
-#[derive(Clone, Copy)]
-pub struct Exponential64 {
-    pub lambda: f64,
+pub struct Exponential {
+    /// -1 over the rate.
+    pub factor: f64,
 }
 #[derive(Clone, Copy)]
 pub struct Below {
-    pub threshold: u64,
+    threshold: u64,
+}
+#[derive(Clone, Copy)]
+pub struct Kept<T> {
+    pub below: Below,
+    pub value: T,
 }
 #[derive(Clone, Copy)]
 pub struct Integer32 {
-    pub low: i64,
-    pub range: u64,
+    low: i64,
+    range: f64,
+    inverse: f64,
 }
 #[derive(Clone, Copy)]
 pub struct Integer64 {
@@ -56,118 +74,171 @@ pub struct Integer64 {
     pub range: u64,
 }
 
-/// The top 24 bits as an integer below 2^24.
+/// The low 24 bits as a number in [0, 1).
 #[inline(always)]
-fn top_24(w: u32) -> f32 {
-    (w >> 8) as i32 as f32
+fn unit_32(w: u32) -> f32 {
+    (w & 0xff_ffff) as i32 as f32 * (1.0 / 16777216.0)
 }
-/// The top 53 bits of two words, as an integer below 2^53, through the bits of a float: AVX2 has no 64-bit conversion.
+/// The low 53 bits of two words, the high half first.
 #[inline(always)]
-fn top_53(low: u32, high: u32) -> f64 {
-    let upper = f64::from_bits(0x4330_0000_0000_0000 | (high >> 11) as u64) - 4503599627370496.0;
-    let rest = ((high as u64) << 21 | (low >> 11) as u64) & 0xffff_ffff;
-    let lower = f64::from_bits(0x4330_0000_0000_0000 | rest) - 4503599627370496.0;
-    upper * 4294967296.0 + lower
+fn low_53(high: u32, low: u32) -> u64 {
+    ((high & 0x1f_ffff) as u64) << 32 | low as u64
 }
-pub const TINY_32: f32 = 1.0 / 16777216.0;
-pub const TINY_64: f64 = 1.0 / 9007199254740992.0;
+/// The same as a number in [0, 1), through the bits of a float: AVX2 has no 64-bit conversion.
+#[inline(always)]
+fn unit_64(high: u32, low: u32) -> f64 {
+    (whole(high & 0x1f_ffff) * 4294967296.0 + whole(low)) * (1.0 / 9007199254740992.0)
+}
+/// A word as a float.
+#[inline(always)]
+fn whole(w: u32) -> f64 {
+    f64::from_bits(0x4330_0000_0000_0000 | w as u64) - 4503599627370496.0
+}
 
-/// Two standard normal numbers from u1 in (0, 1] and u2 in [0, 1).
+/// Two standard normal numbers from u and v in [0, 1).
 #[inline(always)]
-fn box_muller<B: Float>(u1: B, u2: B) -> (B, B) {
-    let r = (B::of(-2.0) * math::ln_mild::<B, Plain>(u1)).sqrt();
-    let (sin, cos) = math::sin_cos_turn::<B, Plain>(u2);
+fn box_muller<B: Float>(u: B, v: B) -> (B, B) {
+    let r = (B::of(-2.0) * math::ln_mild::<B, Plain>(B::ONE - u)).sqrt();
+    let (sin, cos) = math::sin_cos_turn::<B, Plain>(v);
     (r * cos, r * sin)
 }
 
-impl Draw<4> for Uniform32 {
+/// Rounds to the dtype and back.
+fn rounded(x: f32, dtype: DType) -> f32 {
+    match dtype {
+        DType::F16 => f16::from_f32(x).to_f32(),
+        DType::BF16 => bf16::from_f32(x).to_f32(),
+        _ => x,
+    }
+}
+
+impl Uniform32 {
+    /// Numbers in [from, to), which are to be rounded to a dtype.
+    pub fn new(from: f64, to: f64, dtype: DType) -> Uniform32 {
+        let [from, to] = [from, to].map(|x| rounded(x as f32, dtype));
+        let (mut below, mut end) = (from, to);
+        while dtype != DType::F32 {
+            let middle = below / 2.0 + end / 2.0;
+            match rounded(middle, dtype) == to {
+                _ if middle <= below || middle >= end => break,
+                true => end = middle,
+                false => below = middle,
+            }
+        }
+        Uniform32 { from, width: to - from, end }
+    }
+}
+impl Draw for Uniform32 {
     type Out = f32;
+    const WORDS: usize = 1;
     #[inline(always)]
-    fn draw(&self, words: [u32; 4]) -> [f32; 4] {
-        let unit = 1.0 / (1u32 << self.bits) as f32;
-        words.map(|w| ((w >> (32 - self.bits)) as i32 as f32 * unit) * self.width + self.from)
+    fn one(&self, w: u32, _: u32) -> f32 {
+        let x = unit_32(w).mul_add(self.width, self.from);
+        if x >= self.end { self.from } else { x }
     }
 }
-impl Draw<2> for Uniform64 {
+impl Draw for Uniform64 {
     type Out = f64;
+    const WORDS: usize = 2;
     #[inline(always)]
-    fn draw(&self, [a, b, c, d]: [u32; 4]) -> [f64; 2] {
-        [top_53(a, b), top_53(c, d)].map(|x| (x * TINY_64) * self.width + self.from)
+    fn one(&self, high: u32, low: u32) -> f64 {
+        let x = unit_64(high, low).mul_add(self.to - self.from, self.from);
+        if x >= self.to { self.from } else { x }
     }
 }
-impl Draw<4> for Normal32 {
+impl Draw for Normal32 {
     type Out = f32;
+    const WORDS: usize = 1;
+    fn one(&self, _: u32, _: u32) -> f32 {
+        unreachable!("normal numbers are made in blocks")
+    }
     #[inline(always)]
-    fn draw(&self, [a, b, c, d]: [u32; 4]) -> [f32; 4] {
-        let pair = |a, b| box_muller((top_24(a) + 1.0) * TINY_32, top_24(b) * TINY_32);
-        let ((p, q), (r, s)) = (pair(a, b), pair(c, d));
-        [p, q, r, s].map(|x| x * self.std + self.mean)
+    fn fill(&self, words: &[u32], values: &mut [f32]) {
+        for (w, v) in words.as_chunks::<BLOCK>().0.iter().zip(values.as_chunks_mut::<BLOCK>().0) {
+            for j in 0..HALF {
+                let (cos, sin) = box_muller(unit_32(w[j]), unit_32(w[j + HALF]));
+                v[j] = cos.mul_add(self.std, self.mean);
+                v[j + HALF] = sin.mul_add(self.std, self.mean);
+            }
+        }
     }
 }
-impl Draw<2> for Normal64 {
+impl Draw for Normal64 {
     type Out = f64;
+    const WORDS: usize = 2;
+    fn one(&self, _: u32, _: u32) -> f64 {
+        unreachable!("normal numbers are made in blocks")
+    }
     #[inline(always)]
-    fn draw(&self, [a, b, c, d]: [u32; 4]) -> [f64; 2] {
-        let (p, q) = box_muller((top_53(a, b) + 1.0) * TINY_64, top_53(c, d) * TINY_64);
-        [p, q].map(|x| x * self.std + self.mean)
+    fn fill(&self, words: &[u32], values: &mut [f64]) {
+        for (w, v) in words.as_chunks::<{ 2 * BLOCK }>().0.iter().zip(values.as_chunks_mut::<BLOCK>().0) {
+            for j in 0..HALF {
+                let k = 2 * (j + HALF);
+                let (cos, sin) = box_muller(unit_64(w[2 * j], w[2 * j + 1]), unit_64(w[k], w[k + 1]));
+                v[j] = cos.mul_add(self.std, self.mean);
+                v[j + HALF] = sin.mul_add(self.std, self.mean);
+            }
+        }
     }
 }
-impl Exponential32 {
-    // A named function: a closure this long would not be inlined, and so not compiled for AVX2.
-    #[inline(always)]
-    fn one(&self, w: u32) -> f32 {
-        (0.0 - math::ln_mild::<f32, Plain>((top_24(w) + 1.0) * TINY_32)) / self.lambda
-    }
-}
-impl Draw<4> for Exponential32 {
-    type Out = f32;
-    #[inline(always)]
-    fn draw(&self, words: [u32; 4]) -> [f32; 4] {
-        let [a, b, c, d] = words;
-        [self.one(a), self.one(b), self.one(c), self.one(d)]
-    }
-}
-impl Draw<2> for Exponential64 {
+impl Draw for Exponential {
     type Out = f64;
+    const WORDS: usize = 2;
     #[inline(always)]
-    fn draw(&self, [a, b, c, d]: [u32; 4]) -> [f64; 2] {
-        let one = |a, b| (0.0 - math::ln_mild::<f64, Plain>((top_53(a, b) + 1.0) * TINY_64)) / self.lambda;
-        [one(a, b), one(c, d)]
+    fn one(&self, high: u32, low: u32) -> f64 {
+        // One minus the number is exact.
+        self.factor * math::ln_mild::<f64, Plain>(1.0 - unit_64(high, low))
     }
 }
-impl Draw<4> for Below {
+impl Below {
+    /// Numbers of [0, 1) below `p`.
+    pub fn of(p: f64) -> Below {
+        Below { threshold: (p.clamp(0.0, 1.0) * 9007199254740992.0).ceil() as u64 }
+    }
+}
+impl Draw for Below {
     type Out = bool;
+    const WORDS: usize = 2;
     #[inline(always)]
-    fn draw(&self, words: [u32; 4]) -> [bool; 4] {
-        words.map(|w| (w as u64) < self.threshold)
+    fn one(&self, high: u32, low: u32) -> bool {
+        low_53(high, low) < self.threshold
     }
 }
-impl Draw<4> for Integer32 {
-    type Out = i64;
+impl<T: Element> Draw for Kept<T> {
+    type Out = T;
+    const WORDS: usize = 2;
     #[inline(always)]
-    fn draw(&self, words: [u32; 4]) -> [i64; 4] {
-        // The range may be 2^32 itself: then the word is the number.
-        words.map(|w| self.low.wrapping_add(((w as u64).wrapping_mul(self.range) >> 32) as i64))
+    fn one(&self, high: u32, low: u32) -> T {
+        if self.below.one(high, low) { self.value } else { T::default() }
     }
 }
-impl Draw<2> for Integer64 {
-    type Out = i64;
-    #[inline(always)]
-    fn draw(&self, [a, b, c, d]: [u32; 4]) -> [i64; 2] {
-        [(a, b), (c, d)].map(|(low, high)| {
-            let word = (high as u64) << 32 | low as u64;
-            let scaled = if self.range == 0 { word } else { ((word as u128 * self.range as u128) >> 64) as u64 };
-            self.low.wrapping_add(scaled as i64)
-        })
+impl Integer32 {
+    /// Integers in [low, low + range), for a range up to 2^32.
+    pub fn new(low: i64, range: u64) -> Integer32 {
+        Integer32 { low, range: range as f64, inverse: 1.0 / range as f64 }
     }
 }
-/// The high half of a 64-bit word, as a sort key.
-#[derive(Clone, Copy)]
-pub struct High;
-impl Draw<2> for High {
+impl Draw for Integer32 {
     type Out = i64;
+    const WORDS: usize = 1;
+    /// The remainder by a product with the inverse, which can be one too low or too high, in floats: they vectorise.
     #[inline(always)]
-    fn draw(&self, [_, b, _, d]: [u32; 4]) -> [i64; 2] {
-        [b as i64, d as i64]
+    fn one(&self, w: u32, _: u32) -> i64 {
+        let x = whole(w);
+        let mut rest = x - (x * self.inverse).floor() * self.range;
+        rest += if rest < 0.0 { self.range } else { 0.0 };
+        rest -= if rest >= self.range { self.range } else { 0.0 };
+        // A whole number below 2^32.
+        let bits = (rest + 4503599627370496.0).to_bits() & 0xffff_ffff;
+        self.low.wrapping_add(bits as i64)
+    }
+}
+impl Draw for Integer64 {
+    type Out = i64;
+    const WORDS: usize = 2;
+    #[inline(always)]
+    fn one(&self, high: u32, low: u32) -> i64 {
+        let word = (high as u64) << 32 | low as u64;
+        self.low.wrapping_add(word.checked_rem(self.range).unwrap_or(word) as i64)
     }
 }

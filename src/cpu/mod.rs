@@ -41,6 +41,7 @@ pub mod linalg;
 pub mod loops;
 pub mod map;
 pub mod math;
+pub mod mersenne;
 pub mod norm;
 pub mod pad;
 pub mod panel;

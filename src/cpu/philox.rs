@@ -1,29 +1,22 @@
-//! Philox4x32-10: counter-based random words, so that any element can be drawn anywhere, in any order.
+//! Philox4x32-10: counter-based random words, which a GPU can find for any element, in any order.
 //!
-//! Note [Random numbers]: block `b` of a draw is Philox4x32-10 of the counter (b low, b high, offset low, offset high)
-//! under the key (seed low, seed high); it has four words. A generator holds a seed and an offset; each call that draws
-//! uses the current offset and advances it. An element that needs 32 bits takes word `i % 4` of block `i / 4`; one that
-//! needs 64 takes words `2 (i % 2)` (low) and `2 (i % 2) + 1` (high) of block `i / 2`. `random.rs` defines the
-//! distributions. An element that needs more (`discrete_random.rs`) takes whole blocks: `i`, `i + 2^40` and so on. The shaders
-//! repeat both, so values do not depend on device or thread count. Source: Salmon, Moraes, Dror and Shaw, "Parallel
-//! random numbers: as easy as 1, 2, 3", SC 2011.
+//! Note [Random numbers on the GPU]: block `b` of a draw is Philox4x32-10 of the counter (b low, b high, offset low,
+//! offset high) under the key (seed low, seed high); it has four words. A generator holds a seed and an offset; each call
+//! that draws uses the current offset and advances it. An element that needs 32 bits takes word `i % 4` of block `i / 4`;
+//! one that needs 64 takes words `2 (i % 2)` (low) and `2 (i % 2) + 1` (high) of block `i / 2`. `shaders/random.wgsl` and
+//! `gpu/kernels/random.rs` make numbers of them. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
+//! as 1, 2, 3", SC 2011.
 
 /// The key of a draw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Philox {
     pub seed: u64,
     pub offset: u64,
 }
 
-/// Blocks generated at a time.
-pub const LANES: usize = 256;
-/// The four words of each of `LANES` blocks, word by word.
-pub type Words = [[u32; LANES]; 4];
-
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
-#[inline(always)]
 fn rounds(mut c: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let p = MULTIPLIERS[0] as u64 * c[0] as u64;
@@ -40,17 +33,6 @@ impl Philox {
         let counter = [index as u32, (index >> 32) as u32, self.offset as u32, (self.offset >> 32) as u32];
         rounds(counter, [self.seed as u32, (self.seed >> 32) as u32])
     }
-    /// The words of `LANES` blocks from `first` on.
-    #[inline(always)]
-    pub fn fill(&self, first: u64, out: &mut Words) {
-        let key = [self.seed as u32, (self.seed >> 32) as u32];
-        let [a, b, c, d] = out;
-        for i in 0..LANES {
-            let index = first.wrapping_add(i as u64);
-            let counter = [index as u32, (index >> 32) as u32, self.offset as u32, (self.offset >> 32) as u32];
-            [a[i], b[i], c[i], d[i]] = rounds(counter, key);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -66,15 +48,5 @@ mod tests {
         assert_eq!(rounds(counter, key), [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1]);
         let philox = Philox { seed: 0x299f31d0_a4093822, offset: 0x03707344_13198a2e };
         assert_eq!(philox.block(0x85a308d3_243f6a88), [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1]);
-    }
-
-    #[test]
-    fn many_blocks_are_the_single_ones() {
-        let philox = Philox { seed: 42, offset: 7 };
-        let mut words = [[0; LANES]; 4];
-        philox.fill(u32::MAX as u64 - 3, &mut words);
-        for i in 0..LANES {
-            assert_eq!(words.map(|w| w[i]), philox.block(u32::MAX as u64 - 3 + i as u64));
-        }
     }
 }

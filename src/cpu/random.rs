@@ -1,42 +1,37 @@
-//! Random numbers by element index; Note [Random numbers] in `philox.rs` says which bits belong to an element.
+//! Random numbers of the CPU, from the words of its generator: Note [Random numbers on the CPU] in `mersenne.rs`.
 //!
-//! - uniform: 24 bits (f32), 53 (f64), 11 (f16) or 8 (bf16), the top ones, times 2^-24 (...): in [0, 1); then
-//!   `from + u (to - from)`.
-//! - normal: Box-Muller over pairs of elements. Of words w0 and w1 (f32; w2 and w3 for the block's second pair) or of
-//!   64-bit words (f64): u1 = (top bits + 1) 2^-24 in (0, 1], u2 = top bits 2^-24, r = sqrt(-2 ln u1); the even
-//!   element is r cos(2 pi u2), the odd one r sin(2 pi u2). f16 and bf16 are rounded from f32.
-//! - exponential: -ln(u1) / lambda. bernoulli: word < p 2^32.
-//! - integers: word * range >> 32 (64-bit words, >> 64, where the range exceeds 2^32), added to `low`.
+//! - uniform: the low 24 bits of a word (f32, f16, bf16) or 53 of two (f64), times 2^-24 (2^-53): u in [0, 1); then
+//!   `from + u (to - from)` with one rounding, and `from` where that rounds up to `to`.
+//! - normal: Box-Muller. Sixteen contiguous numbers or more go by blocks of sixteen: numbers j and j + 8 of a block are
+//!   r cos(2 pi v) and r sin(2 pi v), r = sqrt(-2 ln (1 - u)), from the uniform numbers u and v in their places. What
+//!   does not fill a block is left out, and the last sixteen are drawn anew. Others go pair by pair in f64.
+//! - exponential: -ln(1 - u) / lambda in f64. bernoulli: u < p in f64.
+//! - integers: a word, or two for ranges from 2^28 on, modulo the range, plus `low`.
+//! - permutations: each place in turn is swapped with one of those from it on, chosen by a word modulo their number.
 //!
-//! Multiply-adds are never fused here: every instruction set, and the shaders, give the same values.
+//! f16 and bf16 are rounded from f32.
 
 use super::contiguous::TaskShared;
 use super::convert::converter;
 use super::distributions::*;
 use super::isa::{Isa, isa};
+use super::mersenne::Mersenne;
 use super::parallel::par_for;
-use super::philox::{LANES, Philox, Words};
-use super::sort::{SHORT, Sorter};
 use super::view::{View, ensure};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
+use crate::rt::reserve::filled;
 
-/// Uniform numbers in [from, to), rounded to the operand's floating dtype. Like every operand here it is contiguous.
-pub fn uniform(out: View, from: f64, to: f64, philox: Philox) -> Result<()> {
+/// Uniform numbers in [from, to), in the operand's floating dtype. Like every operand here it is contiguous.
+pub fn uniform(out: View, from: f64, to: f64, source: &mut Mersenne) -> Result<()> {
     let (n, out, dtype) = dense(out)?;
-    let bits = match dtype {
-        DType::F16 => 11,
-        DType::BF16 => 8,
-        _ => 24,
-    };
     // SAFETY: there are `n` elements.
     unsafe {
         match dtype {
-            DType::F64 => draw(n, out, dtype, Uniform64 { from, width: to - from }, philox),
-            _ => draw(n, out, dtype, Uniform32 { from: from as f32, width: (to - from) as f32, bits }, philox),
+            DType::F64 => draw(n, out, dtype, Uniform64 { from, to }, source),
+            _ => draw(n, out, dtype, Uniform32::new(from, to, dtype), source),
         }
     }
-    Ok(())
 }
 
 /// The elements of a contiguous operand: how many, where and of what dtype.
@@ -45,142 +40,176 @@ fn dense(out: View) -> Result<(usize, *mut u8, DType)> {
     Ok((out.numel(), out.ptr, out.dtype))
 }
 
-/// Normal numbers with this mean and standard deviation.
-pub fn normal(out: View, mean: f64, std: f64, philox: Philox) -> Result<()> {
+/// Normal numbers with this mean and standard deviation, by blocks where there are sixteen or more.
+pub fn normal(out: View, mean: f64, std: f64, source: &mut Mersenne) -> Result<()> {
+    if out.numel() < BLOCK {
+        return normal_pairs(out, mean, std, source);
+    }
     let (n, out, dtype) = dense(out)?;
-    // SAFETY: there are `n` elements.
-    unsafe {
-        match dtype {
-            DType::F64 => draw(n, out, dtype, Normal64 { mean, std }, philox),
-            _ => draw(n, out, dtype, Normal32 { mean: mean as f32, std: std as f32 }, philox),
+    let (rest, size) = (n % BLOCK, dtype.size());
+    let part = |at: usize, len: usize, source: &mut Mersenne| {
+        // SAFETY: the part lies within the `n` elements.
+        unsafe {
+            let out = out.add(at * size);
+            match dtype {
+                DType::F64 => draw(len, out, dtype, Normal64 { mean, std }, source),
+                _ => draw(len, out, dtype, Normal32 { mean: mean as f32, std: std as f32 }, source),
+            }
         }
+    };
+    part(0, n - rest, source)?;
+    if rest == 0 {
+        return Ok(());
+    }
+    match dtype {
+        DType::F64 => source.skip(2 * rest),
+        DType::F32 => source.skip(rest),
+        // PyTorch makes halves block by block and leaves nothing out.
+        _ => {}
+    }
+    part(n - BLOCK, BLOCK, source)
+}
+
+/// Normal numbers one after the other, as PyTorch makes few or strided ones.
+pub fn normal_pairs(out: View, mean: f64, std: f64, source: &mut Mersenne) -> Result<()> {
+    each(out, || source.normal().mul_add(std, mean))
+}
+
+/// Writes what `next` gives to each element in turn.
+fn each(out: View, mut next: impl FnMut() -> f64) -> Result<()> {
+    let (n, out, dtype) = dense(out)?;
+    let mut values = [0.0f64; LANES];
+    for first in (0..n).step_by(LANES) {
+        let len = LANES.min(n - first);
+        values[..len].iter_mut().for_each(|v| *v = next());
+        // SAFETY: elements from `first` on, at most `n`, are in bounds.
+        unsafe { store(&values[..len], out.add(first * dtype.size()), dtype) };
     }
     Ok(())
 }
 
 /// Exponential numbers of rate `lambda`.
-pub fn exponential(out: View, lambda: f64, philox: Philox) -> Result<()> {
+pub fn exponential(out: View, lambda: f64, source: &mut Mersenne) -> Result<()> {
     let (n, out, dtype) = dense(out)?;
     // SAFETY: there are `n` elements.
-    unsafe {
-        match dtype {
-            DType::F64 => draw(n, out, dtype, Exponential64 { lambda }, philox),
-            _ => draw(n, out, dtype, Exponential32 { lambda: lambda as f32 }, philox),
-        }
-    }
-    Ok(())
+    unsafe { draw(n, out, dtype, Exponential { factor: -1.0 / lambda }, source) }
 }
 
 /// One with probability `p`, else zero, in any dtype.
-pub fn bernoulli(out: View, p: f64, philox: Philox) -> Result<()> {
+pub fn bernoulli(out: View, p: f64, source: &mut Mersenne) -> Result<()> {
     let (n, out, dtype) = dense(out)?;
-    let threshold = (p.clamp(0.0, 1.0) * 4294967296.0).ceil() as u64;
     // SAFETY: there are `n` elements.
-    unsafe { draw(n, out, dtype, Below { threshold }, philox) };
-    Ok(())
+    unsafe { draw(n, out, dtype, Below::of(p), source) }
 }
 
-/// Integers in [low, high), converted to any dtype; `low == high` stands for all 64-bit integers.
-pub fn random_int(out: View, low: i64, high: i64, philox: Philox) -> Result<()> {
+/// `1 / keep` with probability `keep`, else zero, in a floating dtype: what dropout multiplies by.
+pub fn dropout_mask(out: View, keep: f64, source: &mut Mersenne) -> Result<()> {
+    let (n, out, dtype) = dense(out)?;
+    let value = if keep > 0.0 { 1.0 / keep } else { 0.0 };
+    // SAFETY: there are `n` elements.
+    unsafe {
+        match dtype {
+            DType::F64 => draw(n, out, dtype, Kept { below: Below::of(keep), value }, source),
+            _ => draw(n, out, dtype, Kept { below: Below::of(keep), value: value as f32 }, source),
+        }
+    }
+}
+
+/// Integers in [low, high), converted to any dtype, each from two words if `long`; `low == high` stands for all 64-bit
+/// integers.
+pub fn random_int(out: View, low: i64, high: i64, long: bool, source: &mut Mersenne) -> Result<()> {
     let (n, out, dtype) = dense(out)?;
     let range = high.wrapping_sub(low) as u64;
     // SAFETY: there are `n` elements.
     unsafe {
-        match range {
-            1..=0x1_0000_0000 => draw(n, out, dtype, Integer32 { low, range }, philox),
-            _ => draw(n, out, dtype, Integer64 { low, range }, philox),
+        match long {
+            false => draw(n, out, dtype, Integer32::new(low, range), source),
+            true => draw(n, out, dtype, Integer64 { low, range }, source),
+        }
+    }
+}
+
+/// A random order of `0..n` in int64.
+pub fn randperm(out: View, source: &mut Mersenne) -> Result<()> {
+    ensure(out.dtype == DType::I64, "randperm")?;
+    let (n, out, _) = dense(out)?;
+    // SAFETY: the operand has `n` elements of int64, which a slice has to itself; zeroes are written before it is made.
+    let order = unsafe {
+        std::ptr::write_bytes(out as *mut i64, 0, n);
+        std::slice::from_raw_parts_mut(out as *mut i64, n)
+    };
+    order.iter_mut().enumerate().for_each(|(i, o)| *o = i as i64);
+    let mut words = [0u32; LANES];
+    // From here on a word is too coarse, and PyTorch takes two.
+    let long = n >= (u32::MAX / 20) as usize;
+    for first in (0..n.saturating_sub(1)).step_by(LANES) {
+        let len = LANES.min(n - 1 - first);
+        if !long {
+            source.fill(&mut words[..len]);
+        }
+        for (i, word) in (first..first + len).zip(words) {
+            let rest = n - i;
+            let by = if long { (source.long_word() % rest as u64) as usize } else { (word % rest as u32) as usize };
+            order.swap(i, i + by);
         }
     }
     Ok(())
 }
 
-/// A random order of `0..n` in int64, for `n` up to 2^32: the indices sorted by a 64-bit word each.
-pub fn randperm(out: View, philox: Philox) -> Result<()> {
-    ensure(out.dtype == DType::I64, "randperm")?;
-    let (n, out, dtype) = dense(out)?;
-    // SAFETY: `out` has room for the high halves, which a slice then has to itself.
-    let order = unsafe {
-        draw(n, out, dtype, High, philox);
-        std::slice::from_raw_parts_mut(out as *mut u64, n)
-    };
-    let mut sorter = Sorter::new(n)?;
-    let sorted = sorter.sort(n, SHORT, |i| (order[i] >> (u32::BITS - SHORT) << 32) | i as u64);
-    // Ties of the short keys are ordered by the whole words.
-    let word = |item: u64| {
-        let i = item & 0xffff_ffff;
-        (order[i as usize], philox.block(i / 2)[2 * (i & 1) as usize])
-    };
-    for run in sorted.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
-        run.sort_unstable_by_key(|&item| word(item));
-    }
-    order.iter_mut().zip(sorted).for_each(|(o, item)| *o = *item & 0xffff_ffff);
-    Ok(())
-}
-
-/// Chunks of `LANES` blocks per task.
+/// Elements whose words are drawn at a time: a buffer that stays in the second cache.
+const SPAN: usize = 1 << 15;
+/// Elements that are computed at a time.
+pub(super) const LANES: usize = 256;
+/// Chunks of `LANES` elements per task.
 const GRAIN: usize = 16;
 
 /// SAFETY: `out` holds `n` aligned elements of `dtype`.
-unsafe fn draw<const N: usize, D: Draw<N>>(n: usize, out: *mut u8, dtype: DType, d: D, philox: Philox) {
-    let chunk = LANES * N;
-    let step = converter(D::Out::DTYPE, dtype);
-    let wide = isa() >= Isa::Avx2;
+unsafe fn draw<D: Draw>(n: usize, out: *mut u8, dtype: DType, d: D, source: &mut Mersenne) -> Result<()> {
+    let mut words = filled(0u32, n.min(SPAN) * D::WORDS)?;
     let out = TaskShared(out);
-    par_for(n.div_ceil(chunk), GRAIN, |chunks| {
-        let mut words: Words = [[0; LANES]; 4];
-        let mut lanes = [[D::Out::default(); LANES]; N];
-        let mut values = [[D::Out::default(); N]; LANES];
-        for c in chunks {
-            let first = (c * LANES) as u64;
-            // SAFETY: AVX2 is available if `wide` says so; elements from `c * chunk` on, at most `n`, are in bounds.
-            unsafe {
-                match wide {
-                    true => avx2(d, philox, first, &mut words, &mut lanes, &mut values),
-                    false => generate(d, philox, first, &mut words, &mut lanes, &mut values),
-                }
-                let target = out.get().add(c * chunk * dtype.size());
-                let (source, len) = (values.as_ptr() as *const u8, chunk.min(n - c * chunk));
-                match step {
-                    Some(step) => step(source, target, len),
-                    None => std::ptr::copy_nonoverlapping(source, target, len * dtype.size()),
-                }
+    for start in (0..n).step_by(SPAN) {
+        let len = SPAN.min(n - start);
+        let words = &mut words[..len * D::WORDS];
+        source.fill(words);
+        let words = &*words;
+        par_for(len.div_ceil(LANES), GRAIN, |chunks| {
+            let mut values = [D::Out::default(); LANES];
+            for c in chunks {
+                let (first, count) = (c * LANES, LANES.min(len - c * LANES));
+                let values = &mut values[..count];
+                compute(d, &words[first * D::WORDS..(first + count) * D::WORDS], values);
+                // SAFETY: elements from `start + first` on, at most `n`, are in bounds, and this task's alone.
+                unsafe { store(values, out.get().add((start + first) * dtype.size()), dtype) };
             }
-        }
-    });
+        });
+    }
+    Ok(())
 }
 
-type Lanes<D, const N: usize> = [[<D as Draw<N>>::Out; LANES]; N];
-type Values<D, const N: usize> = [[<D as Draw<N>>::Out; N]; LANES];
+/// Writes values in a dtype.
+///
+/// SAFETY: `target` has room for as many aligned elements of `dtype`.
+unsafe fn store<T: Element>(values: &[T], target: *mut u8, dtype: DType) {
+    let source = values.as_ptr() as *const u8;
+    // SAFETY: both have `values.len()` elements.
+    unsafe {
+        match converter(T::DTYPE, dtype) {
+            Some(step) => step(source, target, values.len()),
+            None => std::ptr::copy_nonoverlapping(source, target, values.len() * dtype.size()),
+        }
+    }
+}
 
 /// SAFETY: the processor has the features.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-unsafe fn avx2<const N: usize, D: Draw<N>>(
-    d: D,
-    p: Philox,
-    first: u64,
-    words: &mut Words,
-    lanes: &mut Lanes<D, N>,
-    values: &mut Values<D, N>,
-) {
-    generate(d, p, first, words, lanes, values)
+unsafe fn compute_avx2<D: Draw>(d: D, words: &[u32], values: &mut [D::Out]) {
+    d.fill(words, values)
 }
-/// Words, then elements lane by lane, then their order: three loops that vectorise separately.
-#[inline(always)]
-fn generate<const N: usize, D: Draw<N>>(
-    d: D,
-    p: Philox,
-    first: u64,
-    words: &mut Words,
-    lanes: &mut Lanes<D, N>,
-    values: &mut Values<D, N>,
-) {
-    p.fill(first, words);
-    for i in 0..LANES {
-        let drawn = d.draw([words[0][i], words[1][i], words[2][i], words[3][i]]);
-        (0..N).for_each(|k| lanes[k][i] = drawn[k]);
-    }
-    for (i, v) in values.iter_mut().enumerate() {
-        *v = std::array::from_fn(|k| lanes[k][i]);
+fn compute<D: Draw>(d: D, words: &[u32], values: &mut [D::Out]) {
+    match isa() >= Isa::Avx2 {
+        // SAFETY: checked.
+        true => unsafe { compute_avx2(d, words, values) },
+        false => d.fill(words, values),
     }
 }
 
@@ -189,13 +218,18 @@ mod tests {
     use super::*;
     use crate::cpu::parallel::{num_threads, set_num_threads};
 
-    const KEY: Philox = Philox { seed: 1234, offset: 5 };
-
-    fn draws<T: Element>(n: usize, f: impl Fn(View) -> Result<()>) -> Vec<T> {
+    fn draws<T: Element>(n: usize, f: impl Fn(View, &mut Mersenne) -> Result<()>) -> Vec<T> {
+        drawn_by(n, &mut Mersenne::new(1234), f)
+    }
+    fn drawn_by<T: Element>(
+        n: usize,
+        source: &mut Mersenne,
+        f: impl Fn(View, &mut Mersenne) -> Result<()>,
+    ) -> Vec<T> {
         let mut v = vec![T::default(); n];
         let shape = [n];
         // SAFETY: the list has `n` elements.
-        f(unsafe { View::new(v.as_mut_ptr().cast(), T::DTYPE, &shape, &[1]) }).unwrap();
+        f(unsafe { View::new(v.as_mut_ptr().cast(), T::DTYPE, &shape, &[1]) }, source).unwrap();
         v
     }
     fn moments(v: &[f64]) -> (f64, f64) {
@@ -207,58 +241,92 @@ mod tests {
     fn distributions_have_their_moments() {
         let n = 200_001;
         for (mean, var, v) in [
-            (0.5, 1.0 / 12.0, draws::<f64>(n, |v| uniform(v, 0.0, 1.0, KEY))),
-            (2.0, 9.0, draws::<f64>(n, |v| normal(v, 2.0, 3.0, KEY))),
-            (0.5, 0.25, draws::<f64>(n, |v| exponential(v, 2.0, KEY))),
-            (0.3, 0.21, draws::<f64>(n, |v| bernoulli(v, 0.3, KEY))),
-            (4.5, 8.25, draws::<f64>(n, |v| random_int(v, 0, 10, KEY))),
+            (0.5, 1.0 / 12.0, draws::<f64>(n, |v, s| uniform(v, 0.0, 1.0, s))),
+            (2.0, 9.0, draws::<f64>(n, |v, s| normal(v, 2.0, 3.0, s))),
+            (2.0, 9.0, draws::<f64>(n, |v, s| normal_pairs(v, 2.0, 3.0, s))),
+            (0.5, 0.25, draws::<f64>(n, |v, s| exponential(v, 2.0, s))),
+            (0.3, 0.21, draws::<f64>(n, |v, s| bernoulli(v, 0.3, s))),
+            (4.5, 8.25, draws::<f64>(n, |v, s| random_int(v, 0, 10, false, s))),
+            (4.5, 8.25, draws::<f64>(n, |v, s| random_int(v, 0, 10, true, s))),
         ] {
             let (m, s) = moments(&v);
             assert!((m - mean).abs() < 0.03 && (s - var).abs() < 0.1, "{m} {s}, not {mean} {var}");
         }
         for f32s in [
-            draws::<f32>(n, |v| normal(v, 0.0, 1.0, KEY)),
-            draws::<f32>(n, |v| exponential(v, 1.0, KEY)).iter().map(|x| x - 1.0).collect(),
+            draws::<f32>(n, |v, s| normal(v, 0.0, 1.0, s)),
+            draws::<f32>(n, |v, s| exponential(v, 1.0, s)).iter().map(|x| x - 1.0).collect(),
         ] {
             let (m, s) = moments(&f32s.iter().map(|&x| x as f64).collect::<Vec<_>>());
             assert!(m.abs() < 0.01 && (s - 1.0).abs() < 0.02 && f32s.iter().all(|x| x.is_finite()), "{m} {s}");
         }
-        let u = draws::<f32>(n, |v| uniform(v, -1.0, 1.0, KEY));
+        let u = draws::<f32>(n, |v, s| uniform(v, -1.0, 1.0, s));
         assert!(u.iter().all(|x| (-1.0..1.0).contains(x)));
-        assert!(draws::<bool>(1000, |v| bernoulli(v, 1.0, KEY)).iter().all(|&b| b));
-        assert!(!draws::<bool>(1000, |v| bernoulli(v, 0.0, KEY)).iter().any(|&b| b));
-        let wide = draws::<i64>(1000, |v| random_int(v, i64::MIN, i64::MAX, KEY));
+        assert!(draws::<bool>(1000, |v, s| bernoulli(v, 1.0, s)).iter().all(|&b| b));
+        assert!(!draws::<bool>(1000, |v, s| bernoulli(v, 0.0, s)).iter().any(|&b| b));
+        let wide = draws::<i64>(1000, |v, s| random_int(v, i64::MIN, i64::MAX, true, s));
         assert!(wide.iter().any(|&x| x < 0) && wide.iter().any(|&x| x > 0));
     }
 
     #[test]
-    fn elements_are_those_of_the_note() {
-        let word = |i: u64| KEY.block(i / 4)[i as usize % 4];
-        let (u, k) =
-            (draws::<f32>(3000, |v| uniform(v, 0.0, 1.0, KEY)), draws::<i32>(3000, |v| random_int(v, -5, 5, KEY)));
-        for i in 0..3000 {
-            assert_eq!(u[i], (word(i as u64) >> 8) as f32 / 16777216.0);
-            assert_eq!(k[i], ((word(i as u64) as u64 * 10) >> 32) as i32 - 5);
+    fn the_end_of_a_range_is_not_drawn() {
+        let n = 100_000;
+        // Half of the numbers round up to the end.
+        let u = draws::<f32>(n, |v, s| uniform(v, 1e8, 1e8 + 8.0, s));
+        assert!(u.iter().all(|&x| x == 1e8));
+        assert!(draws::<half::f16>(n, |v, s| uniform(v, -1.0, 3.0, s)).iter().all(|x| x.to_f32() < 3.0));
+        assert!(draws::<half::bf16>(n, |v, s| uniform(v, 0.0, 1.0, s)).iter().all(|x| x.to_f32() < 1.0));
+    }
+
+    #[test]
+    fn integers_are_remainders() {
+        for range in [1u64, 3, 10, 255, 1000, (1 << 28) - 1] {
+            let mut words = Mersenne::new(1234);
+            for k in draws::<i64>(5000, |v, s| random_int(v, -5, range as i64 - 5, false, s)) {
+                assert_eq!(k, (words.word() as u64 % range) as i64 - 5, "{range}");
+            }
         }
-        let (x, y) =
-            (draws::<f32>(3000, |v| normal(v, 0.0, 1.0, KEY)), draws::<f64>(3000, |v| normal(v, 0.0, 1.0, KEY)));
-        for i in 0..1500u64 {
-            let (a, b) = (word(2 * i) >> 8, word(2 * i + 1) >> 8);
-            let r = (-2.0 * ((a as f64 + 1.0) / 16777216.0).ln()).sqrt();
-            let t = std::f64::consts::TAU * b as f64 / 16777216.0;
-            assert!((x[2 * i as usize] as f64 - r * t.cos()).abs() < 1e-6);
-            assert!((x[2 * i as usize + 1] as f64 - r * t.sin()).abs() < 1e-6);
-            let [a, b, c, d] = KEY.block(i).map(|w| w as u64);
-            let (a, b) = ((b << 32 | a) >> 11, (d << 32 | c) >> 11);
-            let r = (-2.0 * ((a as f64 + 1.0) * TINY_64).ln()).sqrt();
-            assert!((y[2 * i as usize] - r * (std::f64::consts::TAU * b as f64 * TINY_64).cos()).abs() < 1e-14);
+        let mut words = Mersenne::new(1234);
+        for k in draws::<i64>(100, |v, s| random_int(v, 7, 7, true, s)) {
+            assert_eq!(k, words.long_word().wrapping_add(7) as i64);
+        }
+    }
+
+    /// Blocks of sixteen from uniform numbers in their places; what is over is skipped and the last block drawn anew.
+    #[test]
+    fn normal_numbers_go_by_blocks() {
+        let blocks = |n: usize, unit: &mut dyn FnMut() -> f64| {
+            let mut v: Vec<f64> = (0..n).map(|_| unit()).collect();
+            let block = |v: &mut [f64]| {
+                for j in 0..8 {
+                    let (r, t) = ((-2.0 * (1.0 - v[j]).ln()).sqrt(), std::f64::consts::TAU * v[j + 8]);
+                    (v[j], v[j + 8]) = (r * t.cos(), r * t.sin());
+                }
+            };
+            v.chunks_exact_mut(16).for_each(block);
+            if n % 16 != 0 {
+                let last = &mut v[n - 16..];
+                last.iter_mut().for_each(|x| *x = unit());
+                block(last);
+            }
+            v
+        };
+        for n in [16, 21, 256, 100_003] {
+            let (mut words, mut source) = (Mersenne::new(9), Mersenne::new(9));
+            let want = blocks(n, &mut || (words.word() & 0xff_ffff) as f64 / 16777216.0);
+            let got = drawn_by::<f32>(n, &mut source, |v, s| normal(v, 0.0, 1.0, s));
+            assert!(got.iter().zip(&want).all(|(g, w)| (*g as f64 - w).abs() < 2e-6));
+            assert_eq!(words, source);
+            let want = blocks(n, &mut || words.unit());
+            let got = drawn_by::<f64>(n, &mut source, |v, s| normal(v, 0.0, 1.0, s));
+            assert!(got.iter().zip(&want).all(|(g, w)| (g - w).abs() < 1e-14));
+            assert_eq!(words, source);
         }
     }
 
     #[test]
     fn values_do_not_depend_on_threads_or_length() {
         let n = 100_003;
-        let make = |n| draws::<f32>(n, |v| normal(v, 0.0, 1.0, KEY));
+        let make = |n| draws::<f32>(n, |v, s| exponential(v, 1.0, s));
         let threads = num_threads();
         set_num_threads(1);
         let one = make(n);
@@ -270,16 +338,13 @@ mod tests {
     }
 
     #[test]
-    fn permutations_are_the_order_of_their_words() {
-        for n in [0usize, 1, 2, 1001, 70_000] {
-            let p = draws::<i64>(n, |v| randperm(v, KEY));
-            let word = |&i: &i64| {
-                let block = KEY.block(i as u64 / 2);
-                let at = 2 * (i & 1) as usize;
-                ((block[at + 1] as u64) << 32) | block[at] as u64
-            };
-            let mut want: Vec<i64> = (0..n as i64).collect();
-            want.sort_by_key(word);
+    fn permutations_are_swaps_by_words() {
+        for n in [0usize, 1, 2, 257, 1001, 70_000] {
+            let p = draws::<i64>(n, randperm);
+            let (mut want, mut words): (Vec<i64>, _) = ((0..n as i64).collect(), Mersenne::new(1234));
+            for i in 0..n.saturating_sub(1) {
+                want.swap(i, i + words.word() as usize % (n - i));
+            }
             assert!(p == want, "{n}");
         }
     }

@@ -85,8 +85,8 @@ pub trait Tracer {
     /// Memory was allocated or addressed: by the kernel of the innermost call, or outside an op.
     fn raw(&self, _raw: Raw) {}
     fn changed(&self, _t: &Tensor, _change: Change) {}
-    /// Random numbers were drawn: `count` Philox counters from `offset` on.
-    fn drew(&self, _seed: u64, _offset: u64, _count: u64) {}
+    /// Random numbers are about to be drawn.
+    fn draws(&self) {}
 }
 
 static PRINTING: AtomicBool = AtomicBool::new(false);

@@ -115,6 +115,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(object::_make_subclass, m)?,
         wrap_pyfunction!(swap::_swap_tensors, m)?,
         wrap_pyfunction!(py_types::_default_generator, m)?,
+        wrap_pyfunction!(py_types::_rng_states, m)?,
+        wrap_pyfunction!(py_types::_set_rng_states, m)?,
         wrap_pyfunction!(construct::tensor, m)?,
         wrap_pyfunction!(construct::as_tensor, m)?,
         wrap_pyfunction!(construct::from_numpy, m)?,

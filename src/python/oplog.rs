@@ -48,8 +48,8 @@ impl Tracer for Log {
     fn changed(&self, t: &Tensor, change: Change) {
         self.before.iter().for_each(|b| b.changed(t, change));
     }
-    fn drew(&self, seed: u64, offset: u64, count: u64) {
-        self.before.iter().for_each(|b| b.drew(seed, offset, count));
+    fn draws(&self) {
+        self.before.iter().for_each(|b| b.draws());
     }
 }
 

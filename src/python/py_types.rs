@@ -4,7 +4,7 @@ use super::heap_type::HeapType;
 use crate::device::{Device, Name};
 use crate::dtype::{self, Category, DType};
 use crate::op::Generator;
-use crate::op::generator::{default_generator, fresh_seed};
+use crate::op::generator::{State, default_generator, fresh_seed, seed_all};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -218,16 +218,13 @@ pub struct PyGenerator(pub Arc<Generator>);
 impl PyGenerator {
     fn restore(&self, new_state: super::object::Handle) -> PyResult<()> {
         let t = new_state.0;
-        if t.dtype() != DType::U8 || t.numel() != 16 {
-            return Err(PyTypeError::new_err("RNG state must be a torch.ByteTensor of 16 elements"));
+        if t.dtype() != DType::U8 || t.device() != Device::Cpu {
+            return Err(PyTypeError::new_err("RNG state must be a torch.ByteTensor"));
         }
         let host = t.dense_copy(DType::U8)?;
-        let word = |at: usize| -> PyResult<u64> {
-            (0..8).try_fold(0u64, |w, i| {
-                Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i))
-            })
-        };
-        self.0.set_state(word(0)?, word(8)?);
+        let first = host.layout().offset;
+        let bytes = crate::rt::reserve::try_list((0..host.numel()).map(|i| Ok(host.element(first + i)?.to_i64() as u8)))?;
+        self.0.set_state(State::from_bytes(&bytes, self.0.device)?);
         Ok(())
     }
 }
@@ -237,22 +234,25 @@ impl PyGenerator {
     #[new]
     #[pyo3(signature = (device=None))]
     fn new(device: Option<&Bound<PyAny>>) -> PyResult<PyGenerator> {
-        let device = device.map(to_device).transpose()?.flatten().unwrap_or_default();
+        let device = device.map(to_device).transpose()?.flatten().unwrap_or(Device::Cpu);
+        if device == Device::Meta {
+            return Err(PyRuntimeError::new_err("META device type not an accelerator."));
+        }
         Ok(PyGenerator(Arc::new(Generator::new(67280421310721, device))))
     }
     /// Sets the seed and restarts the sequence.
     fn manual_seed<'py>(slf: Bound<'py, PyGenerator>, seed: i128) -> PyResult<Bound<'py, PyGenerator>> {
-        slf.get().0.set_state(to_seed(seed)?, 0);
+        slf.get().0.set_seed(to_seed(seed)?);
         Ok(slf)
     }
     /// The last seed set.
     fn initial_seed(&self) -> u64 {
-        self.0.state().0
+        self.0.seed()
     }
     /// Sets the seed to a random number from the system, and returns it.
     fn seed(&self) -> u64 {
         let s = fresh_seed();
-        self.0.set_state(s, 0);
+        self.0.set_seed(s);
         s
     }
     #[getter]
@@ -267,13 +267,18 @@ impl PyGenerator {
     fn __setstate__(&self, state: super::object::Handle) -> PyResult<()> {
         self.restore(state)
     }
-    /// Seed and position as a byte tensor.
-    fn get_state(&self) -> PyResult<super::object::Handle> {
-        let (seed, offset) = self.0.state();
-        let bytes: Vec<u8> = seed.to_le_bytes().into_iter().chain(offset.to_le_bytes()).collect();
-        Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[16])?))
+    /// A generator that goes on from the same state.
+    fn clone_state(&self) -> PyGenerator {
+        let clone = Generator::new(0, self.0.device);
+        clone.set_state(self.0.state());
+        PyGenerator(Arc::new(clone))
     }
-    /// Restores a state from `get_state`. Errors: RuntimeError for a wrong size.
+    /// The state as a byte tensor: of the CPU as PyTorch saves it, of a GPU the seed and the position.
+    fn get_state(&self) -> PyResult<super::object::Handle> {
+        let bytes = self.0.state().to_bytes();
+        Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[bytes.len()])?))
+    }
+    /// Restores a state from `get_state`. Errors: TypeError for another dtype; RuntimeError for what is no state.
     fn set_state<'py>(
         slf: Bound<'py, PyGenerator>,
         new_state: super::object::Handle,
@@ -290,39 +295,56 @@ fn to_seed(seed: i128) -> PyResult<u64> {
     Ok(seed as u64)
 }
 
-/// The default generator.
+/// The default generator of the CPU.
 #[pyfunction]
 pub fn _default_generator() -> PyGenerator {
-    PyGenerator(default_generator().clone())
+    of_cpu()
+}
+fn of_cpu() -> PyGenerator {
+    PyGenerator(default_generator(Device::Cpu).clone())
+}
+fn of_gpu() -> PyGenerator {
+    PyGenerator(default_generator(Device::Gpu(0)).clone())
 }
 
-/// Seeds the default generator, for every device, and restarts its sequence. Returns the generator.
+/// Seeds the default generators, of every device, and restarts their sequences. Returns that of the CPU.
 #[pyfunction]
 pub fn manual_seed(seed: i128) -> PyResult<PyGenerator> {
-    default_generator().set_state(to_seed(seed)?, 0);
-    Ok(_default_generator())
+    seed_all(to_seed(seed)?);
+    Ok(of_cpu())
 }
-/// Seeds the default generator with a random number from the system, and returns the seed.
+/// Seeds the default generators with a random number from the system, and returns the seed.
 #[pyfunction]
 pub fn seed() -> u64 {
     let s = fresh_seed();
-    default_generator().set_state(s, 0);
+    seed_all(s);
     s
 }
-/// The state of the default generator as a byte tensor.
+/// The state of the CPU's default generator as a byte tensor.
 #[pyfunction]
 pub fn get_rng_state() -> PyResult<super::object::Handle> {
-    _default_generator().get_state()
+    of_cpu().get_state()
 }
-/// Restores a state of the default generator from `get_rng_state`.
+/// Restores a state of the CPU's default generator from `get_rng_state`.
 #[pyfunction]
 pub fn set_rng_state(new_state: super::object::Handle) -> PyResult<()> {
-    _default_generator().restore(new_state)
+    of_cpu().restore(new_state)
 }
-/// The seed of the default generator.
+/// The states of the default generators: of the CPU, and of GPUs.
+#[pyfunction]
+pub fn _rng_states() -> PyResult<[super::object::Handle; 2]> {
+    Ok([of_cpu().get_state()?, of_gpu().get_state()?])
+}
+/// Restores those of the states that are given.
+#[pyfunction]
+pub fn _set_rng_states(cpu: Option<super::object::Handle>, gpu: Option<super::object::Handle>) -> PyResult<()> {
+    cpu.map_or(Ok(()), |state| of_cpu().restore(state))?;
+    gpu.map_or(Ok(()), |state| of_gpu().restore(state))
+}
+/// The seed of the CPU's default generator.
 #[pyfunction]
 pub fn initial_seed() -> u64 {
-    default_generator().state().0
+    default_generator(Device::Cpu).seed()
 }
 
 static SIZE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());

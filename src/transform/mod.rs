@@ -11,7 +11,7 @@ pub use self::replay::warn_of_loops;
 use self::recorded::Recorded;
 use crate::error::{Error, Result};
 use crate::op::Ints;
-use crate::op::generator::default_generator;
+use crate::op::generator::DefaultStates;
 use crate::op::tracer::{self, Tracer};
 use crate::ops::create::full::ONES;
 use crate::ops::movement::copy::{CLONE, COPY_};
@@ -120,8 +120,7 @@ pub fn vmap<E: From<Error>>(
     function: impl FnOnce(&[Tensor]) -> std::result::Result<Vec<Tensor>, E>,
 ) -> std::result::Result<Vec<Output>, E> {
     let examples = examples(inputs)?;
-    let generator = default_generator();
-    let drawn = generator.state();
+    let before = DefaultStates::now();
     let recorder = Rc::new(Recorder::new(&examples, randomness));
     let results = {
         let before = tracer::install(None);
@@ -135,7 +134,7 @@ pub fn vmap<E: From<Error>>(
         return Err(e.into());
     }
     if randomness == Randomness::Different {
-        generator.set_state(drawn.0, drawn.1);
+        before.restore();
         recorder.restore_generators();
     }
     let steps = recorder.into_steps(&results);

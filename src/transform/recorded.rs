@@ -1,6 +1,7 @@
 //! What runs in a batch: the calls of one example, with those in their bodies.
 
 use crate::error::Error;
+use crate::op::generator::DefaultStates;
 use crate::op::tracer::Form;
 use crate::op::{Args, Op, Value, Vjp};
 use crate::tensor::Tensor;
@@ -148,10 +149,10 @@ pub struct Step {
     pub results: Vec<Tensor>,
     /// Whether gradients were recorded.
     pub grad: bool,
-    /// The generator's state before a draw that must be the same for every example.
-    pub drawn: Option<(u64, u64)>,
-    /// The generator's state before a draw for each example.
-    pub draws_at: Option<(u64, u64)>,
+    /// The generators' states before a draw that must be the same for every example.
+    pub drawn: Option<DefaultStates>,
+    /// The generators' states before a draw for each example.
+    pub draws_at: Option<DefaultStates>,
     /// The calls in its body, where those can run in its place.
     pub inner: Vec<Recorded>,
     /// Memory that this call is the first to write examples to, as it was before.
@@ -185,8 +186,8 @@ impl Step {
             outs: self.outs.clone(),
             results: self.results.clone(),
             grad: self.grad,
-            drawn: self.drawn,
-            draws_at: self.draws_at,
+            drawn: self.drawn.clone(),
+            draws_at: self.draws_at.clone(),
             inner: Vec::new(),
             lifted: None,
         }

@@ -10,6 +10,7 @@ use crate::autograd::{GradGuard, grad_enabled};
 use crate::error::Error;
 use crate::observe::Raw;
 use crate::op::tracer::{Change, Form, Read, Traced, Tracer};
+use crate::op::generator::{DefaultStates, State};
 use crate::op::{Args, Body, Call, Generator, Value, Vjp};
 use crate::ops::movement::copy::CLONE;
 use crate::ops::view::as_strided::AS_STRIDED;
@@ -28,7 +29,7 @@ pub enum Randomness {
     Different,
 }
 
-type Drawn = (Arc<Generator>, (u64, u64));
+type Drawn = (Arc<Generator>, State);
 
 /// A call that is running.
 struct Frame {
@@ -44,7 +45,7 @@ struct Frame {
     custom: bool,
     args: Args<'static>,
     grad: bool,
-    drawn: Option<(u64, u64)>,
+    drawn: Option<DefaultStates>,
     lifted: Option<(Tensor, Tensor)>,
 }
 
@@ -138,7 +139,7 @@ impl Recorder {
     /// Puts generators that were arguments back to where they were.
     pub fn restore_generators(&self) {
         for (g, state) in self.generators.borrow().iter() {
-            g.set_state(state.0, state.1);
+            g.set_state(state.clone());
         }
     }
     fn refuse(&self, e: Error) {
@@ -475,7 +476,7 @@ impl Tracer for Recorder {
             outs: traced.outs.to_vec(),
             results: results.to_vec(),
             grad: frame.grad,
-            drawn: frame.drawn.filter(|_| !differs),
+            drawn: frame.drawn.clone().filter(|_| !differs),
             draws_at: frame.drawn.filter(|_| differs),
             inner,
             lifted: frame.lifted,
@@ -540,14 +541,14 @@ impl Tracer for Recorder {
     fn changed(&self, t: &Tensor, change: Change) {
         self.each_before(|b| b.changed(t, change));
     }
-    fn drew(&self, seed: u64, offset: u64, count: u64) {
-        self.each_before(|t| t.drew(seed, offset, count));
+    fn draws(&self) {
+        self.each_before(|t| t.draws());
         if self.randomness == Randomness::Error {
             self.late.borrow_mut().get_or_insert_with(random_in_error_mode);
             self.refuse(random_in_error_mode());
         }
         for frame in self.stack.borrow_mut().iter_mut() {
-            frame.drawn.get_or_insert((seed, offset));
+            frame.drawn.get_or_insert_with(DefaultStates::now);
         }
     }
 }

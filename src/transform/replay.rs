@@ -5,7 +5,7 @@ use super::recorder::Origins;
 use crate::autograd::{GradGuard, diagnostics, forward};
 use crate::dispatch;
 use crate::error::{Class, Error, Result};
-use crate::op::generator::default_generator;
+use crate::op::generator::DefaultStates;
 use crate::op::tracer::Form;
 use crate::op::{Args, BatchedCall, Batching, Body, Call, Ints, Op, Outputs, Value, Vjp};
 use crate::ops::create::full::ZEROS;
@@ -32,8 +32,8 @@ pub struct Replay {
     apart: HashSet<usize>,
     /// Whether any step writes.
     writes: bool,
-    /// By the generator's state in the example, that in the batch: what is drawn again from one state (a checkpoint) is the same.
-    states: HashMap<(u64, u64), (u64, u64)>,
+    /// By the generators' states in the example, those in the batch: what is drawn again from one state (a checkpoint) is the same.
+    states: HashMap<DefaultStates, DefaultStates>,
 }
 
 fn unknown(t: &Tensor) -> Error {
@@ -214,19 +214,17 @@ impl Replay {
 
     /// A call that may draw, from the state of an earlier one if the example did.
     fn drawing<R>(&mut self, step: &Step, run: impl FnOnce(&mut Replay) -> Result<R>) -> Result<R> {
-        let Some(at) = step.draws_at else { return run(self) };
-        let generator = default_generator();
-        let now = generator.state();
-        if let Some(&(seed, offset)) = self.states.get(&at) {
-            generator.set_state(seed, offset);
+        let Some(at) = &step.draws_at else { return run(self) };
+        let now = DefaultStates::now();
+        if let Some(earlier) = self.states.get(at) {
+            earlier.restore();
             let result = run(self);
-            let (seed, offset) = generator.state();
-            generator.set_state(now.0, if seed == now.0 { offset.max(now.1) } else { now.1 });
+            now.restore();
             return result;
         }
         let result = run(self);
-        if result.is_ok() && generator.state() != now {
-            self.states.insert(at, now);
+        if result.is_ok() && DefaultStates::now() != now {
+            self.states.insert(at.clone(), now);
         }
         result
     }
@@ -320,22 +318,21 @@ impl Replay {
             return step.results.iter().map(none).collect();
         }
         warn_once(step.op)?;
-        let generator = default_generator();
-        let after = generator.state();
+        let after = step.drawn.as_ref().map(|_| DefaultStates::now());
         let mut each: Vec<Outputs> = Vec::new();
         for b in 0..self.size {
             let pick = |batched: bool, t: &Tensor| if batched { SELECT.call((t, 0, b)).ok() } else { Ok(t.clone()) };
             let args: Args = call.mapped(|o| pick(o.batched, o.tensor))?;
-            if let Some((seed, offset)) = step.drawn {
-                generator.set_state(seed, offset);
+            if let Some(drawn) = &step.drawn {
+                drawn.restore();
             }
             each.push(match step.form {
                 Form::InPlace => Outputs::from_elem(dispatch::call_inplace(step.op, &args)?, 1),
                 _ => dispatch::call(step.op, &args)?,
             });
         }
-        if step.drawn.is_some() {
-            generator.set_state(after.0, after.1);
+        if let Some(after) = after {
+            after.restore();
         }
         if step.form == Form::InPlace {
             return Ok(Outputs::new());

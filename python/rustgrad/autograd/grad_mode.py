@@ -6,8 +6,8 @@ between two `next` calls keeps the caller's mode.
 
 from __future__ import annotations
 
+import _thread
 import functools
-import threading
 import warnings
 
 from .. import _C
@@ -198,7 +198,7 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
 
-_multithreading = threading.local()
+_multithreading = _thread._local()
 
 
 def is_multithreading_enabled() -> bool:

@@ -39,7 +39,7 @@ class _State:
         self.versions = [t._version if not t.is_inference() else 0 for t in tensors]
         self.grads = [t.grad if t.is_leaf else None for t in tensors]
         self.grad_values = [None if g is None else g.detach().clone() for g in self.grads]
-        self.stream = _C.get_rng_state()
+        self.streams = _C._rng_states()
 
     def restore(self) -> None:
         """Puts values, gradients and the stream back; not versions, which only grow."""
@@ -50,7 +50,7 @@ class _State:
                 grad.data.copy_(value)
             if t.is_leaf and (grad is not None or t.grad is not None):
                 t.grad = grad
-        _C.set_rng_state(self.stream)
+        _C._set_rng_states(*self.streams)
 
     def seen(self, result: Any) -> dict[str, Any]:
         """What a caller sees after a call."""
@@ -62,7 +62,7 @@ class _State:
                 for t, before in zip(self.tensors, self.versions, strict=True)
             ],
             "gradients": [None if not t.is_leaf or t.grad is None else _bits(t.grad) for t in self.tensors],
-            "random stream": bytes(_C.get_rng_state().tolist()),
+            "random streams": [bytes(state.tolist()) for state in _C._rng_states()],
         }
 
 

@@ -178,30 +178,29 @@ def set_device(device: DeviceLike) -> None:
     _gpu_or("set_device")(device)
 
 
-# One generator serves all devices.
 initial_seed = _C.initial_seed
 seed = seed_all = _C.seed
 
 
 def get_rng_state(device: DeviceLike = "cuda") -> Tensor:
-    """The state of the generator, shared by all devices."""
-    return _C.get_rng_state()
+    """The state of the GPUs' default generator: its seed and its position, in 16 bytes."""
+    return _C._rng_states()[1]
 
 
 def set_rng_state(new_state: Tensor, device: DeviceLike = "cuda") -> None:
-    """Sets the state of the generator, shared by all devices."""
-    _C.set_rng_state(new_state)
+    """Sets the state of the GPUs' default generator."""
+    _C._set_rng_states(None, new_state)
 
 
 def get_rng_state_all() -> list[Tensor]:
-    """The state of the generator as a list of one: it is shared by all devices."""
-    return [_C.get_rng_state()]
+    """The state of the GPUs' default generator as a list of one: it is shared by all of them."""
+    return [get_rng_state()]
 
 
 def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
-    """Sets the state of the generator from a list of one."""
+    """Sets the state of the GPUs' default generator from a list of one."""
     for state in new_states:
-        _C.set_rng_state(state)
+        set_rng_state(state)
 
 
 OutOfMemoryError = _C.OutOfMemoryError

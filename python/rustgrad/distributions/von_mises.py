@@ -52,7 +52,8 @@ class VonMises(Distribution):
                 z = torch.cos(math.pi * u1)
                 f = (1 + r * z) / (r + z)
                 c = k * (r - f)
-                accepted = pending & ((c * (2 - c) > u2) | ((c / u2).log() + 1 >= c))
+                # Those that have a number get another one if it is accepted too, as in PyTorch.
+                accepted = (c * (2 - c) > u2) | ((c / u2).log() + 1 >= c)
                 angle = torch.where(accepted, (u3 - 0.5).sign() * f.clamp(-1, 1).acos(), angle)
                 pending = pending & ~accepted
             turned = (angle + math.pi + self.loc.double()) % (2 * math.pi) - math.pi

@@ -7,7 +7,8 @@ import threading
 from itertools import accumulate
 
 from .. import _C
-from .._base import Tensor, cat, get_rng_state, set_rng_state
+from .. import _C
+from .._base import Tensor, cat
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
 
 TYPE_CHECKING = False
@@ -205,11 +206,11 @@ def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
 
 def _chunked(func, size, dims, flat, spec, out_dims, randomness, kwargs, chunk_size):
     ends = list(accumulate([chunk_size] * (size // chunk_size) + ([size % chunk_size] if size % chunk_size else [])))
-    state = get_rng_state() if randomness == "same" else None
+    states = _C._rng_states() if randomness == "same" else None
     runs = []
     for start, end in zip([0, *ends], ends, strict=False):
-        if state is not None:
-            set_rng_state(state)
+        if states is not None:
+            _C._set_rng_states(*states)
         part = [a if d is None else a.narrow(d, start, end - start) for a, d in zip(flat, dims, strict=True)]
         runs.append(tree_flatten(_run(func, end - start, dims, part, spec, out_dims, randomness, kwargs)))
     spec_out = runs[0][1]

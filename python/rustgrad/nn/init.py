@@ -84,29 +84,43 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fills `tensor` from the normal distribution cut to [a, b] (values, not standard deviations).
+    """Fills `tensor` from the normal distribution cut to [a, b] (values, not standard deviations), by rejection.
 
-    By inverse transform sampling: the quantile of a uniform number between the probabilities of a and b.
+    Where [a, b] holds three tenths of the distribution, normal numbers that fall outside are drawn again; otherwise uniform
+    numbers are accepted by their density relative to its maximum in [a, b].
     """
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
-    low, high = (math.erf((x - mean) / (std * math.sqrt(2.0))) for x in (a, b))
+
+    def below(x):
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
     with no_grad():
-        if "erfinv" in ops:
-            tensor.uniform_(low, high, generator=generator).erfinv_()
-            return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
-        # Without the inverse error function: redraw values that fall outside.
-        tensor.normal_(mean, std, generator=generator)
-        outside = (tensor < a) | (tensor > b)
-        while outside.any():
-            again = empty_like(tensor).normal_(mean, std, generator=generator)
-            tensor.copy_(where(outside, again, tensor))
-            outside = (tensor < a) | (tensor > b)
-        return tensor
+        if below((b - mean) / std) - below((a - mean) / std) > 0.3:
+            # As the dtype holds them.
+            low, high = (tensor.new_tensor(x, device="cpu").item() for x in (a, b))
+            result = tensor.normal_(mean, std, generator=generator)
+            while (outside := (result < low) | (result > high)).any():
+                result = where(outside, empty_like(result).normal_(mean, std, generator=generator), result)
+        else:
+            log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+            result, rejected = tensor.uniform_(a, b, generator=generator), None
+            candidates = result.clone()
+            while True:
+                log_density = ((candidates - mean) / std).pow_(2).mul_(-0.5).sub_(log_peak)
+                above = empty_like(tensor).uniform_(generator=generator).log_() > log_density
+                rejected = above if rejected is None else rejected & above
+                if not rejected.any():
+                    break
+                candidates = empty_like(tensor).uniform_(a, b, generator=generator)
+                result = where(rejected, candidates, result)
+        return tensor if result is tensor else tensor.copy_(result)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

@@ -17,17 +17,17 @@ _KINDS = ("cpu", "gpu")
 
 
 @contextlib.contextmanager
-def random_state(state: Any) -> Iterator[None]:
-    """Sets a random state for a block and restores the current one afterwards; None changes nothing."""
-    if state is None:
+def random_state(states: Any) -> Iterator[None]:
+    """Sets the states of the default generators for a block and restores theirs afterwards; None changes nothing."""
+    if states is None:
         yield
         return
-    now = _C.get_rng_state()
-    _C.set_rng_state(state)
+    now = _C._rng_states()
+    _C._set_rng_states(*states)
     try:
         yield
     finally:
-        _C.set_rng_state(now)
+        _C._set_rng_states(*now)
 
 
 def _regions():
@@ -38,7 +38,7 @@ class Surroundings:
     """The random state and the state of autocast at one moment."""
 
     def __init__(self, preserve_rng_state: bool) -> None:
-        self.random = _C.get_rng_state() if preserve_rng_state else None
+        self.random = _C._rng_states() if preserve_rng_state else None
         self.regions = _regions()
 
     @contextlib.contextmanager

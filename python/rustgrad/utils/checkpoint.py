@@ -98,7 +98,7 @@ def create_selective_checkpoint_contexts(
 
 
 class DefaultDeviceType:
-    """The kind of device whose random state is kept where no argument is on one; here one state serves all devices."""
+    """The kind of device whose random state is kept where no argument is on one."""
 
     _default_device_type: str | None = None
 
@@ -114,15 +114,15 @@ class DefaultDeviceType:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """(device numbers, random states) of the tensors that are on a GPU. The states are those of the only generator."""
+    """(device numbers, random states) of the tensors that are on a GPU. One generator serves all GPUs."""
     devices = [a.get_device() for a in args if isinstance(a, Tensor) and a.device.type not in ("cpu", "meta")]
-    return devices, [_C.get_rng_state() for _ in devices]
+    return devices, [_C._rng_states()[1] for _ in devices]
 
 
 def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
-    """Sets the random state to the last of those that `get_device_states` gave."""
+    """Sets the random state of GPUs to the last of those that `get_device_states` gave."""
     for _, state in zip(devices, states, strict=False):
-        _C.set_rng_state(state)
+        _C._set_rng_states(None, state)
 
 
 class _Stop(Exception):

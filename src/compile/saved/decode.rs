@@ -9,11 +9,20 @@ use crate::device::{Device, Name};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::{Format, Layout, checked_numel};
+use crate::op::generator::State;
 use crate::op::tracer::Form;
 use crate::op::{Body, Forms, Generator, Ints, Kind, Op, Param, Value};
+use crate::rt::reserve::try_list;
 use crate::tensor::{Meta, Tensor};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
+
+/// Bytes from two hexadecimal digits each.
+fn bytes_of(text: &str) -> Result<Vec<u8>> {
+    let digit = |c: u8| (c as char).to_digit(16).ok_or_else(|| bad("the state of a generator is not hexadecimal"));
+    let (pairs, _) = text.as_bytes().as_chunks::<2>();
+    try_list(pairs.iter().map(|[high, low]| Ok((digit(*high)? << 4 | digit(*low)?) as u8)))
+}
 
 /// A tensor that a plan expects of its caller.
 #[derive(Clone, Debug)]
@@ -63,8 +72,8 @@ pub fn decode(graph: &str, memories: HashMap<String, Tensor>, target: Option<Dev
     let inputs = top.list("inputs")?.iter().enumerate().map(|(i, v)| d.input(i, v)).collect::<Result<Vec<_>>>()?;
     for value in top.list("generators")? {
         let g = Fields::of(value, "a generator")?;
-        let generator = Generator::new(g.number("seed")?, d.device(g.text("device")?)?);
-        generator.set_state(g.number("seed")?, g.number("offset")?);
+        let generator = Generator::new(0, d.device(g.text("device")?)?);
+        generator.set_state(State::from_bytes(&bytes_of(g.text("state")?)?, generator.device)?);
         d.generators.push(Arc::new(generator));
     }
     let tensors = d.tensors(top.list("tensors")?)?;

@@ -73,8 +73,8 @@ pub fn encode(recorded: &Recorded, naming: &Naming) -> Result<Encoded, String> {
     e.tensors(&mut graph, &memories);
     let _ = write!(graph, ",\"generators\":");
     list(&mut graph, &e.generators, |out, g| {
-        let (seed, offset) = g.state();
-        let _ = write!(out, "{{\"seed\":{seed},\"offset\":{offset},\"device\":\"{}\"}}", g.device);
+        let state: String = g.state().to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let _ = write!(out, "{{\"state\":\"{state}\",\"device\":\"{}\"}}", g.device);
     });
     let _ = write!(graph, ",\"sources\":{sources},\"steps\":{steps},\"results\":");
     list(&mut graph, &recorded.results, number);
@@ -273,7 +273,7 @@ impl Encoder<'_> {
                 quote(out, c.name);
                 Ok(())
             }
-            Value::Generator(g) if Arc::ptr_eq(g, default_generator()) => write!(out, "null"),
+            Value::Generator(g) if Arc::ptr_eq(g, default_generator(g.device)) => write!(out, "null"),
             Value::Generator(g) => {
                 let at = self.generators.iter().position(|o| Arc::ptr_eq(o, g)).unwrap_or_else(|| {
                     self.generators.push(g.clone());

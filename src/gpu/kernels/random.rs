@@ -1,4 +1,4 @@
-//! Random numbers by element index, the CPU's words and formulas: see Note [Random numbers].
+//! Random numbers by element index, from the words of Note [Random numbers on the GPU].
 //!
 //! Uniform numbers and integers are the same bits on every device. Normal and exponential numbers are where the
 //! device divides and takes roots correctly rounded, else they differ in the last place.
@@ -34,7 +34,7 @@ pub fn random(kind: Draw, seed: u64, offset: u64, out: &View) -> Result<()> {
             let kernel = start(float("uniform")?, if wide { 2 } else { 4 })?;
             (scaled(kernel, wide, [from, to - from], uniform(out.dtype)), if wide { 2 } else { 4 })
         }
-        Draw::Normal { mean, std } => {
+        Draw::Normal { mean, std } | Draw::NormalPairs { mean, std } => {
             let kernel = start(float("normal")?, if wide { 2 } else { 4 })?;
             (
                 scaled(kernel, wide, [mean, std], ("normal", if wide { NORMAL_64 } else { NORMAL_32 })),
@@ -49,7 +49,8 @@ pub fn random(kind: Draw, seed: u64, offset: u64, out: &View) -> Result<()> {
             )
         }
         Draw::Bernoulli { p } => (bernoulli(start(own, 4)?, p), 4),
-        Draw::Int { low, high } => integers(&start, out, low, high)?,
+        Draw::Mask { keep } => (mask(start(float("mask")?, 4)?, keep), 4),
+        Draw::Int { low, high, .. } => integers(&start, out, low, high)?,
     };
     kernel.launch(count.div_ceil(per_block))
 }
@@ -131,20 +132,30 @@ fn draw(w: vec4<u32>) -> array<f64, 2> {
     return array<f64, 2>(-ln_(positive_unit(w.x, w.y)) / {{width}}, -ln_(positive_unit(w.z, w.w)) / {{width}});
 }";
 
-fn bernoulli(kernel: Kernel<'_>, p: f64) -> Kernel<'_> {
+/// A kernel with the bounds of words that stand for numbers below `p`.
+fn below(kernel: Kernel<'_>, p: f64) -> Kernel<'_> {
     let threshold = (p.clamp(0.0, 1.0) * 4294967296.0).ceil() as u64;
-    let formula = "fn one(w: u32) -> T {
+    kernel.bits("last", threshold.saturating_sub(1) as u32).bits("some", (threshold > 0) as u32)
+}
+fn bernoulli(kernel: Kernel<'_>, p: f64) -> Kernel<'_> {
+    below(kernel, p).part("bernoulli", "formula", BERNOULLI)
+}
+fn mask(kernel: Kernel<'_>, keep: f64) -> Kernel<'_> {
+    let value = if keep > 0.0 { 1.0 / keep } else { 0.0 };
+    below(kernel, keep).scalar("value", Scalar::Float(value)).part("mask", "formula", MASK)
+}
+const BERNOULLI: &str = "fn one(w: u32) -> T {
     return T(w <= {{last}} && {{some}} != 0u);
 }
 fn draw(w: vec4<u32>) -> array<T, 4> {
     return array<T, 4>(one(w.x), one(w.y), one(w.z), one(w.w));
 }";
-    kernel.bits("last", threshold.saturating_sub(1) as u32).bits("some", (threshold > 0) as u32).part(
-        "bernoulli",
-        "formula",
-        formula,
-    )
+const MASK: &str = "fn one(w: u32) -> T {
+    return select(T(0), {{value}}, w <= {{last}} && {{some}} != 0u);
 }
+fn draw(w: vec4<u32>) -> array<T, 4> {
+    return array<T, 4>(one(w.x), one(w.y), one(w.z), one(w.w));
+}";
 
 /// Integers of [low, high); `low == high` stands for all 64-bit integers. Small ones need no 64-bit arithmetic.
 fn integers<'a>(
@@ -154,7 +165,7 @@ fn integers<'a>(
     high: i64,
 ) -> Result<(Kernel<'a>, usize)> {
     let range = high.wrapping_sub(low) as u64;
-    let small = range != 0 && i32::try_from(low).is_ok() && high - 1 <= i32::MAX as i64 && high > low;
+    let small = i32::try_from(low).is_ok() && high > low && high - 1 <= i32::MAX as i64;
     let long = range == 0 || range > 1 << 32;
     if !small {
         out.require(DType::I64)?;

@@ -1,16 +1,14 @@
 //! Linear layers and dropout.
 
-use crate::cpu::philox::Philox;
-use crate::cpu::random::bernoulli;
 use crate::dtype::Scalar;
 use crate::error::{Class, Error, Result};
-use crate::gpu;
 use crate::kinds::Draw;
 use crate::op::generator::default_generator;
 use crate::op::*;
 use crate::ops::elementwise::arith::MUL;
 use crate::ops::linalg::matmul::MATMUL;
 use crate::ops::linalg::matmul_add::ADDMM;
+use crate::ops::random::distributions::draw;
 use crate::ops::view::reshape::UNSAFE_VIEW;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -144,7 +142,7 @@ pub static DROPOUT_MASK: Op = Op {
     sig: sig("_dropout_mask(Tensor self, float p) -> Tensor"),
     doc: "For each element 0 with probability `p`, else `1 / (1 - p)`, from the default generator.",
     forms: HIDDEN,
-    body: kernel(|c| Ok(smallvec![Spec::like(c.tensor(0)?)]), mask, Some(mask)),
+    body: kernel(|c| Ok(smallvec![Spec::following(c.tensor(0)?)]), mask, Some(mask)),
     vjp: Vjp::None("random"),
     samples: &["f32[2,3], 0.5"],
     errors: &[("'a', 0.5", "TypeError", "must be Tensor")],
@@ -154,17 +152,7 @@ pub static DROPOUT_MASK: Op = Op {
 };
 
 fn mask(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (out, keep) = (&out[0], 1.0 - c.float(1)?);
-    let (seed, offset) = default_generator().take(out.numel());
-    if out.device().is_gpu() {
-        gpu::random(Draw::Bernoulli { p: keep }, seed, offset, &out.gpu_view()?)?;
-    } else {
-        bernoulli(out.cpu_view()?, keep, Philox { seed, offset })?;
-    }
-    if keep > 0.0 {
-        MUL.call_inplace((out, 1.0 / keep))?;
-    }
-    Ok(())
+    draw(&out[0], Draw::Mask { keep: 1.0 - c.float(1)? }, default_generator(out[0].device()))
 }
 
 fn dropout(x: &Tensor, p: f64, train: bool, inplace: bool, refusal: Class) -> Result<Outputs> {

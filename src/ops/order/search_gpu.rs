@@ -1,10 +1,10 @@
 //! Search, counting and sampling on the GPU with shaders, for which `search` and `sample` use loops on the CPU.
 
 use super::sort::TOPK;
-use crate::cpu::philox::Philox;
 use crate::dtype::{DType, promote};
 use crate::error::{Error, Result};
 use crate::gpu::{self, Refusal};
+use crate::op::generator::Generator;
 use crate::op::*;
 use crate::ops::elementwise::arith::MUL;
 use crate::ops::elementwise::compare::LT;
@@ -59,20 +59,20 @@ pub(crate) fn histogram(t: &Tensor, bins: usize, low: f64, high: f64) -> Result<
 
 /// `k` categories for each row of weights (the last dimension). Without replacement by a race of exponential clocks:
 /// the first `k` to ring; with it, by positions in the running sum.
-pub(crate) fn multinomial(p: &Tensor, k: usize, replacement: bool, key: Philox) -> Result<Tensor> {
+pub(crate) fn multinomial(p: &Tensor, k: usize, replacement: bool, source: &Generator) -> Result<Tensor> {
     let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
     let p = Term::from(p).to_dtype(wide).ok()?;
     let total = Term::from(&p).sum(&[-1], true).ok()?;
     let bad = LT.call((&p, 0)).either(Term::from(&total).at_most(0.0)).either((Term::from(&total) * 0.0).ne_(0));
     gpu::refuse_where(&bad.ok()?.gpu_view()?, Refusal::NoWeights)?;
     if !replacement {
-        let clocks = -(-Term(chances(&p, key))).log1p() / &p;
+        let clocks = -(-Term(chances(&p, source))).log1p() / &p;
         let clocks = clocks.where_else(Term::from(&p).ne_(0), Term(full_like(&p, wide, f64::INFINITY)));
         return Ok(TOPK.calls((clocks, k, -1, false))?.swap_remove(1));
     }
     let mut shape = p.shape().to_vec();
     *shape.last_mut().ok_or_else(|| Error::internal("weights without a dimension"))? = k;
-    let drawn = chances(&Tensor::empty(&shape, wide, p.device())?, key)?;
+    let drawn = chances(&Tensor::empty(&shape, wide, p.device())?, source)?;
     let aims = MUL.call((&drawn, &total)).ok()?;
     let found = places(&CUMSUM.call((&p, -1)).ok()?, &aims, true, DType::I64)?;
     let last = shape_last(&p) - 1;

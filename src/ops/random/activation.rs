@@ -1,8 +1,11 @@
 //! Activations with random numbers: rrelu, gumbel_softmax.
 
-use super::distributions::{EXPONENTIAL_, UNIFORM_};
+use super::discrete::written;
+use super::distributions::{Draw, EXPONENTIAL_, draw, source};
+use crate::cpu::mersenne::Mersenne;
 use crate::dtype::default_dtype;
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::op::*;
 use crate::ops::activation::piecewise_backward::LEAKY_RELU_BACKWARD;
 use crate::ops::activation::smooth::LEAKY_RELU;
@@ -13,10 +16,11 @@ use crate::ops::indexing::gather_scatter::SCATTER_VALUE;
 use crate::ops::movement::copy::CONTIGUOUS;
 use crate::ops::nn::softmax::SOFTMAX;
 use crate::ops::reduce::extrema::ARGMAX;
+use crate::ops::support::host_read::Dense;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&RRELU, &RRELU_, &F_RRELU, &RRELU_WITH_NOISE, &RRELU_WITH_NOISE_, &GUMBEL_SOFTMAX];
+pub static OPS: &[&Op] = &[&RRELU_SLOPES, &RRELU, &RRELU_, &F_RRELU, &RRELU_WITH_NOISE, &RRELU_WITH_NOISE_, &GUMBEL_SOFTMAX];
 
 /// The slope of negative elements outside of training.
 fn mean_slope(c: &VjpCtx) -> f64 {
@@ -71,20 +75,42 @@ fn rrelu(c: &Call, op: &'static Op, generator: bool) -> Result<Outputs> {
         return Err(Error::not_implemented(format!("\"rrelu_with_noise_cpu\" not implemented for '{own}'")));
     }
     let noise = match training {
-        true => slopes(c, x, generator)?,
+        true => {
+            let from = if generator { c.args[4].reborrow() } else { Value::None };
+            RRELU_SLOPES.call((&x.detach(), lower, upper, from)).ok()?
+        }
         false => EMPTY.call(([0], x.dtype(), x.device())).ok()?,
     };
     let args: Args = smallvec![x.into(), (&noise).into(), lower.into(), upper.into(), training.into()];
     op.calls(args)
 }
 
-/// What each element is multiplied by in training: 1, or for negative ones a random slope.
-fn slopes(c: &Call, x: &Tensor, generator: bool) -> Result<Tensor> {
-    let drawn = EMPTY.call((x.shape(), x.dtype(), x.device())).ok()?;
-    let from = if generator { c.args[4].reborrow() } else { Value::None };
-    UNIFORM_.call_inplace((&drawn, c.float(1)?, c.float(2)?, from))?;
-    Term::from(x).greater(0).choose(1, &drawn).ok()
+/// On the CPU only elements that are not positive take a number, as in PyTorch.
+fn slopes(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (x, out, lower, upper) = (c.tensor(0)?.detach(), &out[0], c.float(1)?, c.float(2)?);
+    let source = source(c, 3, x.device())?;
+    if gpu::supports(x.device(), x.dtype()) {
+        draw(out, Draw::Uniform { from: lower, to: upper }, source)?;
+        return out.copy_raw(&Term::from(&x).greater(0).choose(1, out).ok()?);
+    }
+    let x = Dense::<f64>::of(&x)?;
+    let x = x.elements()?;
+    let slope = |m: &mut Mersenne, x: f64| if x <= 0.0 { m.unit().mul_add(upper - lower, lower) } else { 1.0 };
+    written(out, |drawn| source.draw(|m| drawn.iter_mut().zip(x).for_each(|(o, x)| *o = slope(m, *x))))
 }
+
+pub static RRELU_SLOPES: Op = Op {
+    sig: sig("_rrelu_slopes(Tensor self, float lower, float upper, Generator? generator=None) -> Tensor"),
+    doc: "What `rrelu` multiplies each element by in training: 1, or a slope uniform in [lower, upper) where it is not positive.",
+    forms: HIDDEN,
+    body: kernel(|c| Ok(smallvec![Spec::like(c.tensor(0)?)]), slopes, None),
+    vjp: Vjp::None("random numbers"),
+    samples: &["f32[2,3], 0.25, 0.25", "f32[2,3](pos), 0.1, 0.5"],
+    errors: &[("'a', 0.1, 0.5", "TypeError", "must be Tensor")],
+    reference: "np.where(x0 > 0, 1, 0.25)",
+    batch: Batching::Leading,
+    ..OP
+};
 
 pub static RRELU: Op = Op {
     sig: sig(

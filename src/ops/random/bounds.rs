@@ -51,7 +51,8 @@ pub(crate) fn integers(low: i64, high: i64, d: DType) -> Result<Draw> {
     }
     match [(low, "from"), (high - 1, "to - 1")].into_iter().find(|&(x, _)| !holds(d, x)) {
         Some((_, name)) => Err(Error::runtime(format!("{name} is out of bounds for {}", d.cpp_name()))),
-        None => Ok(Draw::Int { low, high }),
+        // As PyTorch: from 2^28 on, the remainder of one word would favour small numbers too much.
+        None => Ok(Draw::Int { low, high, long: high.wrapping_sub(low) as u64 >= 1 << 28 }),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Random counts whose parameters are tensors: poisson and binomial.
 //!
-//! They are drawn only on the CPU: rejection compares numbers that differ in the last bit between devices, and a seed
-//! must give the same values on each (Note [Random numbers]).
+//! They are drawn only on the CPU, where how many numbers a sample takes may depend on chance.
 
-use super::distributions::key;
+use super::distributions::source;
 use crate::cpu::discrete_random;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -18,9 +17,9 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&POISSON, &BINOMIAL];
 
 /// Draws, written to the output in its dtype.
-pub(crate) fn written(out: &Tensor, draw: impl FnOnce(&mut [f64]) -> Result<()>) -> Result<()> {
+pub(crate) fn written(out: &Tensor, draw: impl FnOnce(&mut [f64])) -> Result<()> {
     let mut drawn = crate::rt::reserve::filled(0.0, out.numel())?;
-    draw(&mut drawn)?;
+    draw(&mut drawn);
     out.copy_raw(&Term(Tensor::from_slice(&drawn, out.shape())).to_dtype(out.dtype()).ok()?)
 }
 
@@ -31,10 +30,8 @@ fn poisson(c: &Call, out: &[Tensor]) -> Result<()> {
         return Err(Error::runtime("invalid Poisson rate, expected rate to be non-negative"));
     }
     let rates = Dense::<f64>::of(&rates)?;
-    written(&out[0], |drawn| {
-        discrete_random::poisson(rates.elements()?, drawn, key(c, 1, drawn.len()));
-        Ok(())
-    })
+    let (rates, source) = (rates.elements()?, source(c, 1, out[0].device())?);
+    written(&out[0], |drawn| source.draw(|m| discrete_random::poisson(rates, drawn, m)))
 }
 
 pub static POISSON: Op = Op {
@@ -85,10 +82,8 @@ fn trials(c: &Call) -> Result<Specs> {
 fn binomial(c: &Call, out: &[Tensor]) -> Result<()> {
     let wide = |i: usize| Dense::<f64>::of(&broadcast_view(&c.tensor(i)?.detach(), out[0].shape()));
     let (count, prob) = (wide(0)?, wide(1)?);
-    written(&out[0], |drawn| {
-        discrete_random::binomial(count.elements()?, prob.elements()?, drawn, key(c, 2, drawn.len()));
-        Ok(())
-    })
+    let (count, prob, source) = (count.elements()?, prob.elements()?, source(c, 2, out[0].device())?);
+    written(&out[0], |drawn| source.draw(|m| discrete_random::binomial(count, prob, drawn, m)))
 }
 
 pub static BINOMIAL: Op = Op {

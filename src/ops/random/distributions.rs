@@ -1,17 +1,19 @@
 //! Random numbers: the distributions, in place and as new tensors.
 //!
-//! Every draw goes through `draw`: Philox by element index (Note [Random numbers]), so that a seed gives the same
-//! values on every device, at any thread count and for any strides.
+//! Every draw goes through `draw`: by the CPU's generator in the order of memory, for PyTorch's values (Note [Random
+//! numbers on the CPU]); on a GPU by element index (Note [Random numbers on the GPU]).
 
 use super::bounds::{doubt, doubt_of, integers, last_whole, permutation, reals};
-use crate::cpu::philox::Philox;
+use crate::cpu::mersenne::Mersenne;
 use crate::cpu::random;
+use crate::cpu::view::View;
 use crate::device::Device;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
+use crate::layout::Dims;
 pub(crate) use crate::kinds::Draw;
-use crate::op::generator::default_generator;
+use crate::op::generator::{Generator, default_generator, wrong_device};
 use crate::op::*;
 use crate::ops::create::like::like;
 use crate::ops::support::batch_views;
@@ -29,54 +31,87 @@ pub static OPS: &[&Op] = &[
     &RANDINT_LIKE_LOW,
     &UNIFORM_,
     &NORMAL_,
+    &NORMAL_PAIRS_,
     &EXPONENTIAL_,
     &RANDOM_,
     &RANDOM_TO_,
     &RANDOM_FROM_,
 ];
 
-/// The key of the next draw of argument `at`'s generator, or of the default one.
-pub(crate) fn key(c: &dyn Arguments, at: usize, n: usize) -> Philox {
-    let (seed, offset) = c.generator(at).unwrap_or(default_generator()).take(n);
-    Philox { seed, offset }
+/// The generator in argument `at`, or the default one of `device`.
+pub(crate) fn source<'a>(c: &'a dyn Arguments, at: usize, device: Device) -> Result<&'a Generator> {
+    let Some(g) = c.generator(at) else { return Ok(default_generator(device)) };
+    match g.device.kind() == device.kind() || device == Device::Meta {
+        true => Ok(g),
+        false => Err(wrong_device(device.kind(), g.device.kind())),
+    }
 }
 
 /// Fills `out` with draws.
-pub(crate) fn draw(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
+pub(crate) fn draw(out: &Tensor, rule: Draw, source: &Generator) -> Result<()> {
     if out.dtype().is_complex() {
-        return draw_complex(out, rule, key);
+        return draw_complex(out, rule, source);
     }
     let float_only = !matches!(rule, Draw::Bernoulli { .. } | Draw::Int { .. });
     if float_only && !out.dtype().is_float() {
         let kernel = match rule {
             Draw::Uniform { .. } => "check_uniform_bounds",
-            Draw::Normal { .. } => "normal_kernel_cpu",
-            _ => "exponential_cpu",
+            Draw::Exponential { .. } => "exponential_cpu",
+            _ => "normal_kernel_cpu",
         };
         return Err(Error::not_implemented(format!(
             "\"{kernel}\" not implemented for '{}'",
             out.dtype().scalar_type_name()
         )));
     }
-    let dtype = out.dtype();
-    if gpu::supports(out.device(), dtype) {
+    if gpu::supports(out.device(), out.dtype()) {
+        let key = source.counters(out.numel())?;
         return gpu::random(rule, key.seed, key.offset, &out.gpu_view()?);
     }
-    let direct = out.device() == Device::Cpu && out.is_contiguous();
-    let target = if direct { out.clone() } else { Tensor::empty(out.shape(), dtype, Device::Cpu)? };
-    let v = target.cpu_view()?;
-    match rule {
-        Draw::Uniform { from, to } => random::uniform(v, from, to, key),
-        Draw::Normal { mean, std } => random::normal(v, mean, std, key),
-        Draw::Exponential { rate } => random::exponential(v, rate, key),
-        Draw::Bernoulli { p } => random::bernoulli(v, p, key),
-        Draw::Int { low, high } => random::random_int(v, low, high, key),
-    }?;
-    if direct { Ok(()) } else { out.copy_raw(&target) }
+    let row_major = out.is_contiguous();
+    on_host(out, source, |v, m| match rule {
+        Draw::Uniform { from, to } => random::uniform(v, from, to, m),
+        Draw::Normal { mean, std } if row_major => random::normal(v, mean, std, m),
+        Draw::Normal { mean, std } | Draw::NormalPairs { mean, std } => random::normal_pairs(v, mean, std, m),
+        Draw::Exponential { rate } => random::exponential(v, rate, m),
+        Draw::Bernoulli { p } => random::bernoulli(v, p, m),
+        Draw::Mask { keep } => random::dropout_mask(v, keep, m),
+        Draw::Int { low, high, long } => random::random_int(v, low, high, long, m),
+    })
+}
+
+/// Has `fill` write to contiguous memory, whose elements become those of `out` in the order in which they lie.
+fn on_host(
+    out: &Tensor,
+    source: &Generator,
+    fill: impl FnOnce(View, &mut Mersenne) -> Result<()>,
+) -> Result<()> {
+    let ordered = by_memory(out);
+    if ordered.device() == Device::Cpu && ordered.is_contiguous() {
+        let v = ordered.cpu_view()?;
+        return source.draw(|m| fill(v, m));
+    }
+    let dense = Tensor::empty(ordered.shape(), out.dtype(), Device::Cpu)?;
+    let v = dense.cpu_view()?;
+    source.draw(|m| fill(v, m))?;
+    ordered.copy_raw(&dense)
+}
+
+/// The same elements, with the dimension of the largest stride first.
+fn by_memory(out: &Tensor) -> Tensor {
+    if out.is_contiguous() {
+        return out.clone();
+    }
+    let mut layout = out.layout().clone();
+    let mut order: Dims = (0..out.ndim()).collect();
+    order.sort_by_key(|&d| std::cmp::Reverse(layout.strides[d]));
+    layout.shape = order.iter().map(|&d| out.size(d)).collect();
+    layout.strides = order.iter().map(|&d| out.layout().strides[d]).collect();
+    out.with_layout(layout)
 }
 
 /// Real and imaginary components are drawn consecutively; the total variance of a normal number is one.
-fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
+fn draw_complex(out: &Tensor, rule: Draw, source: &Generator) -> Result<()> {
     let rule = match rule {
         Draw::Normal { mean, std } => Draw::Normal { mean, std: std / std::f64::consts::SQRT_2 },
         other => other,
@@ -87,7 +122,7 @@ fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
     layout.offset *= 2;
     layout.shape.push(2);
     layout.strides.push(1);
-    draw(&Tensor::from_meta(Meta { storage: m.storage.clone(), layout, dtype: m.dtype.to_real() }), rule, key)
+    draw(&Tensor::from_meta(Meta { storage: m.storage.clone(), layout, dtype: m.dtype.to_real() }), rule, source)
 }
 
 /// A new tensor of draws, with the shape in argument `size`: generator, dtype and device are the arguments from `at` on.
@@ -181,7 +216,8 @@ pub static RANDPERM: Op = Op {
         |c, out| {
             let n = out[0].numel();
             let t = Tensor::empty(&[n], DType::I64, Device::Cpu)?;
-            random::randperm(t.cpu_view()?, key(c, 1, n))?;
+            let v = t.cpu_view()?;
+            source(c, 1, out[0].device())?.draw(|m| random::randperm(v, m))?;
             out[0].copy_raw(&t)
         },
     ),
@@ -252,7 +288,7 @@ pub static RANDINT_LIKE_LOW: Op = Op {
 
 /// An in-place draw; argument `at` is the generator.
 fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
-    draw(&out[0], rule, key(c, at, out[0].numel()))
+    draw(&out[0], rule, source(c, at, out[0].device())?)
 }
 
 const INPLACE: Op = Op { forms: ONLY_INPLACE, vjp: OVERWRITTEN, keeps: Some(""), samples: &["f32[0,3]"], ..OP };
@@ -308,6 +344,16 @@ pub static NORMAL_: Op = Op {
     ..INPLACE
 };
 
+pub static NORMAL_PAIRS_: Op = Op {
+    sig: sig("_normal_pairs_(Tensor! self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"),
+    doc: "`normal_` by the sequence of draws that the CPU uses for few numbers, whatever their count.",
+    forms: Forms(Forms::HIDDEN | Forms::ONLY_INPLACE),
+    body: drawing(|c, out| redraw(c, out, 3, Draw::NormalPairs { mean: c.float(1)?, std: c.float(2)? })),
+    errors: &[("i64[2]", "NotImplementedError", "not implemented for 'Long'")],
+    batch: Batching::Leading,
+    ..INPLACE
+};
+
 pub static EXPONENTIAL_: Op = Op {
     sig: sig("exponential_(Tensor! self, float lambd=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers of the exponential distribution of rate `lambd`.",
@@ -330,8 +376,9 @@ pub static RANDOM_: Op = Op {
     sig: sig("random_(Tensor! self, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers from 0 to the largest that its dtype holds exactly.",
     body: drawing(|c, out| {
-        let high = last_whole(out[0].dtype());
-        redraw(c, out, 1, Draw::Int { low: 0, high: high.wrapping_add((high != i64::MAX) as i64) })
+        let (dtype, high) = (out[0].dtype(), last_whole(out[0].dtype()));
+        let long = matches!(dtype, DType::F64 | DType::I64 | DType::U64 | DType::C128);
+        redraw(c, out, 1, Draw::Int { low: 0, high: high.wrapping_add(1), long })
     }),
     node: "RandomBackward2",
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -361,10 +408,20 @@ fn end(c: &Call, dtype: DType) -> i64 {
     c.opt_int(2).unwrap_or_else(|| last_whole(dtype).saturating_add(1))
 }
 
+/// The draws of `random_.from`.
+fn from_on(c: &Call, dtype: DType) -> Result<Draw> {
+    match (c.int(1)?, c.opt_int(2)) {
+        // All integers are the words as they are; one above the last wraps around.
+        (i64::MIN, None) if dtype == DType::I64 => Ok(Draw::Int { low: 0, high: 0, long: true }),
+        (low, None) if dtype == DType::I64 => Ok(Draw::Int { low, high: i64::MIN, long: true }),
+        (low, _) => integers(low, end(c, dtype), dtype),
+    }
+}
+
 pub static RANDOM_FROM_: Op = Op {
     sig: sig("random_.from(Tensor! self, int from, int? to, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers of [from, to).",
-    body: drawing(|c, out| redraw(c, out, 3, integers(c.int(1)?, end(c, out[0].dtype()), out[0].dtype())?)),
+    body: drawing(|c, out| redraw(c, out, 3, from_on(c, out[0].dtype())?)),
     warns: Some(|c| {
         let dtype = c.tensor(0).ok()?.dtype();
         doubt(c.int(1).ok()?, end(c, dtype), dtype)

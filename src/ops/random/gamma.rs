@@ -1,9 +1,9 @@
 //! Samples of the gamma and Dirichlet distributions, and their derivatives in the parameters.
 //!
-//! Drawn only on the CPU, as the counts are (`discrete.rs`): rejection compares numbers that differ between devices.
+//! Drawn only on the CPU, as the counts are (`discrete.rs`).
 
 use super::discrete::written;
-use super::distributions::key;
+use super::distributions::source;
 use crate::cpu::{gamma_draws, pathwise};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -47,11 +47,11 @@ pub static STANDARD_GAMMA: Op = Op {
         |c| floats(c, "gamma"),
         |c, out| {
             let shapes = Dense::<f64>::of(&c.tensor(0)?.detach())?;
-            let least = tiny(out[0].dtype());
+            let (shapes, least) = (shapes.elements()?, tiny(out[0].dtype()));
+            let source = source(c, 1, out[0].device())?;
             written(&out[0], |drawn| {
-                gamma_draws::gamma(shapes.elements()?, drawn, key(c, 1, drawn.len()));
+                source.draw(|m| gamma_draws::gamma(shapes, drawn, m));
                 drawn.iter_mut().filter(|x| **x < least).for_each(|x| *x = least);
-                Ok(())
             })
         },
         None,
@@ -97,13 +97,13 @@ pub static SAMPLE_DIRICHLET: Op = Op {
         |c, out| {
             let t = c.tensor(0)?.detach();
             let concentrations = Dense::<f64>::of(&t)?;
+            let (concentrations, source) = (concentrations.elements()?, source(c, 1, out[0].device())?);
             written(&out[0], |drawn| {
                 let rows = t.shape().last().copied().unwrap_or(1);
-                gamma_draws::dirichlet(concentrations.elements()?, rows, drawn, key(c, 1, drawn.len()));
+                source.draw(|m| gamma_draws::dirichlet(concentrations, rows, drawn, m));
                 let (least, most) = (tiny(out[0].dtype()), below_one(out[0].dtype()));
                 // NaN stays.
                 drawn.iter_mut().for_each(|x| *x = x.clamp(least, most));
-                Ok(())
             })
         },
         None,

@@ -1,16 +1,18 @@
 //! Sampling with tensors as parameters: bernoulli, normal, multinomial.
 
-use super::distributions::{Draw, UNIT, draw, key};
-use crate::cpu::philox::Philox;
-use crate::device::Device;
+use super::distributions::{Draw, UNIT, draw, source};
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{broadcast, checked_numel};
+use crate::op::generator::Generator;
 use crate::op::*;
-use crate::ops::elementwise::compare::{ISNAN, LT};
+use crate::ops::elementwise::arith::DIV;
+use crate::ops::elementwise::compare::{ISFINITE, ISNAN, LT};
+use crate::ops::order::sort::TOPK;
+use crate::ops::reduce::extrema::ARGMAX;
 use crate::ops::support::batch_views;
-use crate::rt::reserve::{room, try_list};
+use crate::rt::reserve::{filled, room};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -27,7 +29,7 @@ pub static OPS: &[&Op] = &[
 ];
 
 /// One where a uniform number is below `p`; `p` has the output's shape or broadcasts to it.
-fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()> {
+fn flips(out: &Tensor, p: &Tensor, source: &Generator) -> Result<()> {
     if !p.dtype().is_float() {
         return Err(Error::not_implemented(format!(
             "\"bernoulli_tensor_cpu_p_\" not implemented for '{}'",
@@ -43,7 +45,7 @@ fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false: a probability is negative, more than one or NaN",
         ));
     }
-    out.copy_raw(&LT.call((&chances(&p, key)?, &p)).ok()?)
+    out.copy_raw(&LT.call((&chances(&p, source)?, &p)).ok()?)
 }
 
 impl Term {
@@ -72,7 +74,7 @@ type Run = fn(&Call, &[Tensor]) -> Result<()>;
 
 const FLIP_EACH: Run = |c, out| {
     let p = c.tensor(0)?;
-    flips(&out[0], p, key(c, 1, p.numel()))
+    flips(&out[0], p, source(c, 1, p.device())?)
 };
 
 pub static BERNOULLI: Op = Op {
@@ -99,8 +101,8 @@ pub static BERNOULLI_P: Op = Op {
     doc: "Ones with probability `p`, else zeros, in the shape of self.",
     body: kernel(
         like_self,
-        |c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel())),
-        Some(|c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel()))),
+        |c, out| draw(&out[0], chance(c.float(1)?)?, source(c, 2, out[0].device())?),
+        Some(|c, out| draw(&out[0], chance(c.float(1)?)?, source(c, 2, out[0].device())?)),
     ),
     vjp: NO_SLOPE,
     node: "BernoulliBackward1",
@@ -111,7 +113,7 @@ pub static BERNOULLI_P: Op = Op {
     ..OP
 };
 
-const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel()));
+const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float(1)?)?, source(c, 2, out[0].device())?);
 
 pub static BERNOULLI_: Op = Op {
     sig: sig("bernoulli_(Tensor! self, float p=0.5, *, Generator? generator=None) -> Tensor"),
@@ -133,7 +135,7 @@ const FLIP_BY: Run = |c, out| {
     if !broadcast(out[0].shape(), p.shape()).is_ok_and(|s| s.as_slice() == out[0].shape()) {
         p.layout().expand(&crate::ops::view::shape::sizes(&out[0]))?;
     }
-    flips(&out[0], p, key(c, 2, out[0].numel()))
+    flips(&out[0], p, source(c, 2, out[0].device())?)
 };
 
 pub static BERNOULLI_TENSOR_: Op = Op {
@@ -164,7 +166,7 @@ fn normal(c: &Call, out: &[Tensor]) -> Result<()> {
     {
         return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {s}")));
     }
-    draw(&out[0], Draw::Normal { mean: 0.0, std: 1.0 }, key(c, 2, out[0].numel()))?;
+    draw(&out[0], Draw::Normal { mean: 0.0, std: 1.0 }, source(c, 2, out[0].device())?)?;
     let part = |v: &Value| match v.as_tensor() {
         Some(t) => Value::Owned(t.detach()),
         None => v.reborrow().into_owned(),
@@ -249,7 +251,7 @@ pub static NORMAL: Op = Op {
             if std < 0.0 {
                 return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
             }
-            draw(&out[0], Draw::Normal { mean, std }, key(c, 3, out[0].numel()))
+            draw(&out[0], Draw::Normal { mean, std }, source(c, 3, out[0].device())?)
         },
     ),
     vjp: Vjp::None("random numbers"),
@@ -260,48 +262,67 @@ pub static NORMAL: Op = Op {
     ..OP
 };
 
-/// Uniform numbers in [0, 1) as float64 on the host, for sampling there.
-fn uniforms(n: usize, key: Philox) -> Result<Tensor> {
-    let t = Tensor::empty(&[n], DType::F64, Device::Cpu)?;
-    draw(&t, UNIT, key)?;
-    Ok(t)
-}
-
 /// Uniform numbers in the shape of `p`, in the float dtype in which probabilities are compared.
-pub(crate) fn chances(p: &Tensor, key: Philox) -> Result<Tensor> {
+pub(crate) fn chances(p: &Tensor, source: &Generator) -> Result<Tensor> {
     let dtype = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
     let t = Tensor::empty(p.shape(), dtype, p.device())?;
-    draw(&t, UNIT, key)?;
+    draw(&t, UNIT, source)?;
     Ok(t)
 }
 
-/// Weights of each row as float64 on the host, checked.
-fn weights(p: &Tensor) -> Result<(Vec<f64>, usize)> {
-    let host = p.dense_copy(DType::F64)?;
-    let n = p.shape().last().copied().unwrap_or(0);
-    let all = try_list((0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())))?;
-    if all.iter().any(|w| !w.is_finite() || *w < 0.0) {
+/// Checks the weights of each row.
+fn check_weights(p: &Tensor) -> Result<()> {
+    let wild = ISFINITE.call((p,)).not().or(LT.call((p, 0)));
+    if wild.any_true()? {
         return Err(Error::runtime("probability tensor contains either `inf`, `nan` or element < 0"));
     }
-    let no_category = n == 0 && p.shape()[..p.ndim() - 1].iter().all(|&rows| rows > 0);
-    if no_category || all.chunks(n.max(1)).any(|row| row.iter().sum::<f64>() <= 0.0) {
+    let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let sums = Term::from(p).to_dtype(wide).sum(&[-1], false);
+    if sums.at_most(0.0).any_true()? {
         return Err(Error::runtime("invalid multinomial distribution (sum of probabilities <= 0)"));
     }
-    Ok((all, n))
+    Ok(())
 }
 
-/// The category whose interval of the cumulative sum contains `u`.
-fn pick(row: &[f64], u: f64) -> i64 {
-    let mut rest = u * row.iter().sum::<f64>();
-    let mut last = 0;
-    for (i, &w) in row.iter().enumerate().filter(|(_, w)| **w > 0.0) {
-        last = i as i64;
-        if rest < w {
-            break;
-        }
-        rest -= w;
+/// The first `k` categories of each row to ring in a race of exponential clocks: a sample without replacement.
+fn race(p: &Tensor, k: usize, source: &Generator) -> Result<Outputs> {
+    let clocks = Tensor::empty(p.shape(), p.dtype(), p.device())?;
+    draw(&clocks, Draw::Exponential { rate: 1.0 }, source)?;
+    // A clock that rounds to zero rings first, but not where the weight is zero.
+    let least = if p.dtype() == DType::F16 { 6e-8 } else { f64::from(f32::MIN_POSITIVE) };
+    let speeds = DIV.call((p, Term::from(&clocks).clamp_min_(least)));
+    match k {
+        1 => ARGMAX.calls((speeds, -1, true)),
+        _ => Ok(smallvec![TOPK.calls((speeds, k, -1))?.swap_remove(1)]),
     }
-    last
+}
+
+/// For each of `k` uniform numbers the first category up to which the weights' running sum, in their dtype, reaches it.
+fn with_replacement(p: &Tensor, shape: &[usize], source: &Generator) -> Result<Outputs> {
+    let k = shape[p.ndim() - 1];
+    let single = p.dtype() != DType::F64;
+    let weights = p.dense_copy(if single { DType::F32 } else { DType::F64 })?;
+    let n = p.shape().last().copied().unwrap_or(0);
+    let mut picked = room(checked_numel(shape)?)?;
+    let mut sums = filled(0.0f64, n)?;
+    source.draw(|m| -> Result<()> {
+        for row in 0..weights.numel().checked_div(n).unwrap_or(0) {
+            let mut sum = 0.0;
+            let rounded = |x: f64| if single { x as f32 as f64 } else { x };
+            for (i, s) in sums.iter_mut().enumerate() {
+                sum = rounded(sum + weights.element(weights.layout().offset + row * n + i)?.to_f64());
+                *s = sum;
+            }
+            sums.iter_mut().for_each(|s| *s = rounded(*s / sum));
+            sums[n - 1] = 1.0;
+            picked.extend((0..k).map(|_| {
+                let u = m.unit();
+                sums.partition_point(|s| *s < u) as i64
+            }));
+        }
+        Ok(())
+    })?;
+    Term(Tensor::from_slice(&picked, shape)).outputs()
 }
 
 /// The places that `multinomial` fills, after a check of its arguments.
@@ -328,33 +349,20 @@ fn picks(c: &Call) -> Result<Specs> {
 }
 
 fn multinomial(c: &Call) -> Result<Outputs> {
-    let (shape, p, replacement) = (picks(c)?.swap_remove(0).layout.shape, c.tensor(0)?, c.flag(2));
-    let k = shape[p.ndim() - 1];
+    let (shape, p, replacement) = (picks(c)?.swap_remove(0).layout.shape, c.tensor(0)?.detach(), c.flag(2));
+    let (k, source) = (shape[p.ndim() - 1], source(c, 3, p.device())?);
     if p.device().is_gpu() {
-        let draws = p.numel() / p.size(p.ndim() - 1).max(1) * if replacement { k } else { p.size(p.ndim() - 1) };
-        return Ok(smallvec![crate::ops::order::search_gpu::multinomial(p, k, replacement, key(c, 3, draws))?]);
+        return Ok(smallvec![crate::ops::order::search_gpu::multinomial(&p, k, replacement, source)?]);
     }
-    let (all, n) = weights(p)?;
-    let rows = all.len().checked_div(n).unwrap_or(0);
-    let draws = checked_numel(&[rows, if replacement { k } else { n }])?;
-    let u = uniforms(draws, key(c, 3, draws))?;
-    let at = |i: usize| -> Result<f64> { Ok(u.element(i)?.to_f64()) };
-    let mut picked = room(checked_numel(&[rows, k])?)?;
-    for (r, row) in all.chunks(n.max(1)).enumerate() {
-        if replacement {
-            for j in 0..k {
-                picked.push(pick(row, at(r * k + j)?));
-            }
-            continue;
-        }
-        // A race of exponential clocks: the first k to ring are a sample without replacement; weight zero never rings.
-        let mut clocks = try_list((0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))))?;
-        clocks.iter_mut().filter(|c| row[c.1 as usize] == 0.0).for_each(|c| c.0 = f64::INFINITY);
-        // In place: equal clocks are ordered by category, as in a stable sort.
-        clocks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        picked.extend(clocks[..k].iter().map(|c| c.1));
+    let (rows, n) = p.shape().split_at(p.ndim() - 1);
+    if n == [0] && !rows.contains(&0) {
+        return Err(Error::runtime("invalid multinomial distribution (sum of probabilities <= 0)"));
     }
-    Term(Tensor::from_slice(&picked, &shape)).outputs()
+    if shape.contains(&0) {
+        return Ok(smallvec![Tensor::zeros(&shape, DType::I64, p.device())?]);
+    }
+    check_weights(&p)?;
+    if replacement && k > 1 { with_replacement(&p, &shape, source) } else { race(&p, k, source) }
 }
 
 pub static MULTINOMIAL: Op = Op {

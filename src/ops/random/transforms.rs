@@ -1,9 +1,8 @@
 //! Further in-place distributions, each a function of uniform or normal numbers.
 
-use super::distributions::{NORMAL_, UNIFORM_};
+use super::distributions::{NORMAL_PAIRS_, UNIFORM_};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::Format;
 use crate::op::*;
 use crate::ops::create::like::EMPTY_LIKE;
 use crate::ops::elementwise::rounding::CEIL;
@@ -13,16 +12,17 @@ use std::f64::consts::PI;
 
 pub static OPS: &[&Op] = &[&GEOMETRIC_, &CAUCHY_, &LOG_NORMAL_];
 
-/// Draws in the shape of self, in a float dtype; argument `at` is the generator.
+/// Draws in the shape of self, in a float dtype, on the CPU the widest as in PyTorch; argument `at` is the generator.
 fn drawn(c: &Call, at: usize, op: &'static Op, [a, b]: [f64; 2]) -> Result<Term> {
     let t = c.tensor(0)?;
-    let dtype = if t.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-    let out = EMPTY_LIKE.call((t, dtype, Value::None, false, Value::Format(Format::Contiguous))).ok()?;
+    let wide = t.dtype() == DType::F64 || !t.device().is_gpu();
+    let out = EMPTY_LIKE.call((t, if wide { DType::F64 } else { DType::F32 })).ok()?;
     op.call_inplace((&out, a, b, c.args[at].reborrow())).map(Term::from)
 }
 /// Uniform numbers in the open interval (0, 1).
 fn uniform(c: &Call, at: usize) -> Result<Term> {
-    Ok(drawn(c, at, &UNIFORM_, [0.0, 1.0])?.clamp_(f64::from(f32::EPSILON) / 4.0, 1.0))
+    let least = if c.tensor(0)?.device().is_gpu() { f64::from(f32::EPSILON) } else { f64::EPSILON } / 4.0;
+    Ok(drawn(c, at, &UNIFORM_, [0.0, 1.0])?.clamp_(least, 1.0))
 }
 
 fn finished(c: &Call, values: Result<Term>) -> Result<Outputs> {
@@ -88,7 +88,7 @@ pub static LOG_NORMAL_: Op = Op {
         if !t.dtype().is_float() {
             return Err(no_kernel("log_normal_cpu", t.dtype()));
         }
-        finished(c, drawn(c, 3, &NORMAL_, [mean, std]).map(Term::exp))
+        finished(c, drawn(c, 3, &NORMAL_PAIRS_, [mean, std]).map(Term::exp))
     }),
     samples: &["f32[2,3]", "f64[4], 0.0, 0.5"],
     errors: &[

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from ..._base import Generator, Tensor, as_tensor, float64, int64, ops, randint, randperm
+from ..._base import Generator, Tensor, as_tensor, empty, float64, int64, ops, randint, randperm
 
 __all__ = [
     "BatchSampler",
@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 def random_seed(generator: Generator | None = None) -> int:
     """A seed drawn from a generator, by default the default one."""
-    return int(randint(0, 2**63 - 1, (), dtype=int64, generator=generator).item())
+    return int(empty((), dtype=int64).random_(generator=generator).item())
 
 
 def _positive_int(name, value):
@@ -93,10 +93,11 @@ class RandomSampler(Sampler[int]):
                 count = min(32, self.num_samples - start)
                 yield from randint(0, n, (count,), dtype=int64, generator=generator).tolist()
             return
-        left = self.num_samples
-        while left > 0 and n > 0:
+        if n == 0:
+            return
+        # A last permutation is drawn even if nothing of it is used: the generator continues as in PyTorch.
+        for left in range(self.num_samples, -1, -n):
             yield from randperm(n, generator=generator).tolist()[:left]
-            left -= n
 
     def __len__(self) -> int:
         return self.num_samples

@@ -206,9 +206,9 @@ fn random_validates() {
             for strided in [false, true] {
                 let out = Hollow::new(&[5, 7], dtype, strided);
                 random(Draw::Bernoulli { p: 0.5 }, 1, 2, &out.view())?;
-                random(Draw::Int { low: 0, high: 10 }, 1, 2, &out.view())?;
-                random(Draw::Int { low: 0, high: 1 << 32 }, 1, 2, &out.view())?;
-                random(Draw::Int { low: i64::MIN, high: i64::MAX }, 1, 2, &out.view())?;
+                random(Draw::Int { low: 0, high: 10, long: false }, 1, 2, &out.view())?;
+                random(Draw::Int { low: 0, high: 1 << 32, long: true }, 1, 2, &out.view())?;
+                random(Draw::Int { low: i64::MIN, high: i64::MAX, long: true }, 1, 2, &out.view())?;
                 if dtype.is_float() {
                     random(Draw::Uniform { from: -1.0, to: 1.0 }, 1, 2, &out.view())?;
                     random(Draw::Normal { mean: 0.0, std: 1.0 }, 1, 2, &out.view())?;

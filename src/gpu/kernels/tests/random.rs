@@ -34,13 +34,15 @@ fn elements_are_those_of_the_note() {
     let n = 3001;
     let u = draw::<f32>(n, Draw::Uniform { from: 0.0, to: 1.0 });
     let b = draw::<bool>(n, Draw::Bernoulli { p: 0.3 });
-    let k = draw::<i32>(n, Draw::Int { low: -5, high: 5 });
+    let k = draw::<i32>(n, Draw::Int { low: -5, high: 5, long: false });
     let x = draw::<f32>(n, Draw::Normal { mean: 0.0, std: 1.0 });
     let e = draw::<f32>(n, Draw::Exponential { rate: 2.0 });
+    let m = draw::<f32>(n, Draw::Mask { keep: 0.3 });
     for i in 0..n {
         let w = word(i);
         assert_eq!(u[i], (w >> 8) as f32 / 16777216.0);
         assert_eq!(b[i], (w as u64) < (0.3f64 * 4294967296.0).ceil() as u64);
+        assert_eq!(m[i], if b[i] { 1.0 / 0.3 } else { 0.0 });
         assert_eq!(k[i], ((w as u64 * 10) >> 32) as i32 - 5);
         let (p, q) = (word(i / 2 * 2) >> 8, word(i / 2 * 2 + 1) >> 8);
         let r = (-2.0 * ((p as f64 + 1.0) / 16777216.0).ln()).sqrt();
@@ -63,8 +65,8 @@ fn wide_elements_take_two_words() {
     };
     if supports(GPU, DType::I64) {
         let (low, high) = (-(1i64 << 62), (1 << 62) + 12345);
-        let k = draw::<i64>(1001, Draw::Int { low, high });
-        let all = draw::<i64>(1001, Draw::Int { low: 0, high: 0 });
+        let k = draw::<i64>(1001, Draw::Int { low, high, long: true });
+        let all = draw::<i64>(1001, Draw::Int { low: 0, high: 0, long: true });
         for i in 0..1001 {
             let scaled = (pair(i) as u128 * (high.wrapping_sub(low) as u64) as u128) >> 64;
             assert_eq!(k[i], low.wrapping_add(scaled as i64));
