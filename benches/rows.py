@@ -353,9 +353,14 @@ def images(torch) -> dict:
 
 
 def draws(torch) -> dict:
-    x = torch.rand(MILLION)
+    x, weights = torch.rand(MILLION), torch.rand(1000, 1000)
     return {
+        "rand, 16": timed(lambda: torch.rand(16)),
+        "randn, 16": timed(lambda: torch.randn(16)),
         "rand, 1M": timed(lambda: torch.rand(MILLION)),
+        "randint(10), 1M": timed(lambda: torch.randint(0, 10, (MILLION,))),
+        "exponential_, 1M": timed(lambda: x.exponential_()),
+        "multinomial, 1 of each row, 1000 x 1000": timed(lambda: torch.multinomial(weights, 1)),
         "randn, 1M": timed(lambda: torch.randn(MILLION)),
         "randperm, 1M": timed(lambda: torch.randperm(MILLION)),
         "dropout, 1M": timed(lambda: torch.nn.functional.dropout(x, 0.5)),

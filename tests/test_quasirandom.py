@@ -36,6 +36,7 @@ def test_scrambled_points_stay_balanced(torch, seed):
     assert torch.equal(x, again) and not torch.equal(x, plain)
     cells = (x * 2**m).floor().sort(0).values
     assert torch.equal(cells, torch.arange(2.0**m, dtype=torch.float64).unsqueeze(1).expand(-1, d))
+    torch.manual_seed(seed + 1)
     other = torch.quasirandom.SobolEngine(d, scramble=True).draw(2**m, dtype=torch.float64)
     assert not torch.equal(x, other)
 

@@ -117,13 +117,16 @@ impl Uniform32 {
     pub fn new(from: f64, to: f64, dtype: DType) -> Uniform32 {
         let [from, to] = [from, to].map(|x| rounded(x as f32, dtype));
         let (mut below, mut end) = (from, to);
-        while dtype != DType::F32 {
-            let middle = below / 2.0 + end / 2.0;
-            match rounded(middle, dtype) == to {
-                _ if middle <= below || middle >= end => break,
-                true => end = middle,
-                false => below = middle,
+        let halfway = |below: f32, end: f32| below / 2.0 + end / 2.0;
+        // For float32 itself nothing below the end is rounded to it.
+        let mut middle = if dtype == DType::F32 { from } else { halfway(from, to) };
+        while below < middle && middle < end {
+            if rounded(middle, dtype) == to {
+                end = middle
+            } else {
+                below = middle
             }
+            middle = halfway(below, end);
         }
         Uniform32 { from, width: to - from, end }
     }

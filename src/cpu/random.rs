@@ -221,11 +221,7 @@ mod tests {
     fn draws<T: Element>(n: usize, f: impl Fn(View, &mut Mersenne) -> Result<()>) -> Vec<T> {
         drawn_by(n, &mut Mersenne::new(1234), f)
     }
-    fn drawn_by<T: Element>(
-        n: usize,
-        source: &mut Mersenne,
-        f: impl Fn(View, &mut Mersenne) -> Result<()>,
-    ) -> Vec<T> {
+    fn drawn_by<T: Element>(n: usize, source: &mut Mersenne, f: impl Fn(View, &mut Mersenne) -> Result<()>) -> Vec<T> {
         let mut v = vec![T::default(); n];
         let shape = [n];
         // SAFETY: the list has `n` elements.
@@ -303,7 +299,7 @@ mod tests {
                 }
             };
             v.chunks_exact_mut(16).for_each(block);
-            if n % 16 != 0 {
+            if !n.is_multiple_of(16) {
                 let last = &mut v[n - 16..];
                 last.iter_mut().for_each(|x| *x = unit());
                 block(last);

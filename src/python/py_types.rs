@@ -223,7 +223,8 @@ impl PyGenerator {
         }
         let host = t.dense_copy(DType::U8)?;
         let first = host.layout().offset;
-        let bytes = crate::rt::reserve::try_list((0..host.numel()).map(|i| Ok(host.element(first + i)?.to_i64() as u8)))?;
+        let bytes =
+            crate::rt::reserve::try_list((0..host.numel()).map(|i| Ok(host.element(first + i)?.to_i64() as u8)))?;
         self.0.set_state(State::from_bytes(&bytes, self.0.device)?);
         Ok(())
     }

@@ -44,6 +44,11 @@ class Op:
         return self.reference == "shape" or "Generator" in self.signature or self.leaf.startswith("empty")
 
     @property
+    def draws(self) -> bool:
+        """Whether it draws random numbers, which are others on each device."""
+        return "Generator" in self.signature or self.leaf == "_dropout_mask"
+
+    @property
     def reads_host(self) -> bool:
         """Whether what its results look like depends on values."""
         return self.kind == "reads host"

@@ -7,7 +7,6 @@ import threading
 from itertools import accumulate
 
 from .. import _C
-from .. import _C
 from .._base import Tensor, cat
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
 

@@ -20,7 +20,8 @@ use crate::ops::support::host_read::Dense;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&RRELU_SLOPES, &RRELU, &RRELU_, &F_RRELU, &RRELU_WITH_NOISE, &RRELU_WITH_NOISE_, &GUMBEL_SOFTMAX];
+pub static OPS: &[&Op] =
+    &[&RRELU_SLOPES, &RRELU, &RRELU_, &F_RRELU, &RRELU_WITH_NOISE, &RRELU_WITH_NOISE_, &GUMBEL_SOFTMAX];
 
 /// The slope of negative elements outside of training.
 fn mean_slope(c: &VjpCtx) -> f64 {
@@ -77,7 +78,7 @@ fn rrelu(c: &Call, op: &'static Op, generator: bool) -> Result<Outputs> {
     let noise = match training {
         true => {
             let from = if generator { c.args[4].reborrow() } else { Value::None };
-            RRELU_SLOPES.call((&x.detach(), lower, upper, from)).ok()?
+            RRELU_SLOPES.call((x, lower, upper, from)).ok()?
         }
         false => EMPTY.call(([0], x.dtype(), x.device())).ok()?,
     };
@@ -103,7 +104,7 @@ pub static RRELU_SLOPES: Op = Op {
     sig: sig("_rrelu_slopes(Tensor self, float lower, float upper, Generator? generator=None) -> Tensor"),
     doc: "What `rrelu` multiplies each element by in training: 1, or a slope uniform in [lower, upper) where it is not positive.",
     forms: HIDDEN,
-    body: kernel(|c| Ok(smallvec![Spec::like(c.tensor(0)?)]), slopes, None),
+    body: kernel(|c| Ok(smallvec![Spec::like(c.tensor(0)?)]), slopes, Some(slopes)),
     vjp: Vjp::None("random numbers"),
     samples: &["f32[2,3], 0.25, 0.25", "f32[2,3](pos), 0.1, 0.5"],
     errors: &[("'a', 0.1, 0.5", "TypeError", "must be Tensor")],

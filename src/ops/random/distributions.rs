@@ -11,8 +11,8 @@ use crate::device::Device;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::Dims;
 pub(crate) use crate::kinds::Draw;
+use crate::layout::Dims;
 use crate::op::generator::{Generator, default_generator, wrong_device};
 use crate::op::*;
 use crate::ops::create::like::like;
@@ -39,7 +39,7 @@ pub static OPS: &[&Op] = &[
 ];
 
 /// The generator in argument `at`, or the default one of `device`.
-pub(crate) fn source<'a>(c: &'a dyn Arguments, at: usize, device: Device) -> Result<&'a Generator> {
+pub(crate) fn source(c: &dyn Arguments, at: usize, device: Device) -> Result<&Generator> {
     let Some(g) = c.generator(at) else { return Ok(default_generator(device)) };
     match g.device.kind() == device.kind() || device == Device::Meta {
         true => Ok(g),
@@ -81,11 +81,7 @@ pub(crate) fn draw(out: &Tensor, rule: Draw, source: &Generator) -> Result<()> {
 }
 
 /// Has `fill` write to contiguous memory, whose elements become those of `out` in the order in which they lie.
-fn on_host(
-    out: &Tensor,
-    source: &Generator,
-    fill: impl FnOnce(View, &mut Mersenne) -> Result<()>,
-) -> Result<()> {
+fn on_host(out: &Tensor, source: &Generator, fill: impl FnOnce(View, &mut Mersenne) -> Result<()>) -> Result<()> {
     let ordered = by_memory(out);
     if ordered.device() == Device::Cpu && ordered.is_contiguous() {
         let v = ordered.cpu_view()?;
