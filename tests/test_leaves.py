@@ -53,3 +53,56 @@ def test_leaves_come_as_soon_as_they_are_ready(torch):
         seen.clear()
         (first * b).sum().backward(retain_graph=True)
         assert seen == ["b", "first", "a"]
+
+
+def test_leaves_made_before_the_graph_do_not_wait_for_its_end(torch):
+    layers, seen = torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(3))), []
+    for name, p in layers.named_parameters():
+        p.register_post_accumulate_grad_hook(lambda p, name=name: seen.append(name))
+    hidden = layers[0](torch.ones(1, 2))
+    hidden.register_hook(lambda g: seen.append("hidden"))
+    layers[2](layers[1](hidden)).sum().backward()
+    assert seen == ["2.bias", "2.weight", "1.bias", "1.weight", "hidden", "0.bias", "0.weight"]
+    seen.clear()
+    layers(torch.ones(1, 2)).sum().backward(inputs=list(layers.parameters()))
+    assert seen == ["2.bias", "2.weight", "1.bias", "1.weight", "0.bias", "0.weight"]
+
+
+def test_a_leaf_waits_for_all_its_gradients(torch):
+    w, seen = leaf(torch, 3.0), []
+    w.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.item()))
+    early = w * 2
+    early.register_hook(lambda g: seen.append("early"))
+    (early * 5 + w * w + w).sum().backward()
+    assert seen == ["early", 17]
+    other = (w * 7).sum()  # a graph that lives beside
+    (w * 2 + w).sum().backward()
+    other.backward()
+    assert seen[2:] == [20, 27]
+
+
+def test_leaves_that_are_roots(torch):
+    w, seen = leaf(torch, 3.0), []
+    w.register_hook(lambda g: seen.append(g.item()))
+    torch.autograd.backward([w, w * 2, w], [torch.ones(1)] * 3)
+    assert seen == [4] and w.grad.item() == 4
+
+
+def test_an_error_leaves_the_gradients_that_came_before(torch):
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise ValueError("stop")
+
+    a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+    loss = (Fails.apply(a) * b).sum()
+    for expected in (2, 4):
+        try:
+            loss.backward(retain_graph=True)
+        except ValueError:
+            pass
+        assert b.grad.item() == expected and a.grad is None

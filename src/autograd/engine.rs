@@ -4,6 +4,10 @@
 //! The traversal is a loop over a heap, so depth costs no stack. It does not need the interpreter lock; Python hooks
 //! and custom functions acquire it themselves. Several threads may run backward over one graph: accumulation into a
 //! leaf is locked.
+//!
+//! Note [Complete leaves]: a leaf's turn is its sequence number, which lies below most of the graph. It is visited
+//! earlier, as in PyTorch, once a gradient came along every edge that leads to it: its hooks run then, and its pending
+//! gradient is freed. Edges of other graphs that live only delay it. The pass keeps its roots, so that no edge goes.
 
 use super::engine_ops;
 use super::mode::{self, GradGuard};
@@ -65,6 +69,8 @@ type Gradients = SmallVec<[Option<Tensor>; 1]>;
 struct Waiting {
     target: Target,
     grads: Gradients,
+    /// How many edges delivered.
+    came: usize,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +84,8 @@ struct Pass<'a> {
     inputs: &'a [Edge],
     accumulate: bool,
     captured: Vec<Option<Tensor>>,
+    /// Leaves whose gradients are complete: Note [Complete leaves].
+    complete: SmallVec<[(Tensor, Gradients); 4]>,
 }
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
@@ -147,15 +155,19 @@ fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
         inputs,
         accumulate: request.accumulate || request.inputs.is_none(),
         captured: vec![None; inputs.len()],
+        complete: SmallVec::new(),
     };
+    let mut roots = Vec::with_capacity(request.roots.len());
     for (i, (edge, grad)) in request.roots.into_iter().enumerate() {
         let grad = match_metadata(grad, &edge, None, i)?;
         pass.deliver(&edge, Some(grad))?;
+        roots.push(edge);
     }
+    pass.visit_complete()?;
     while let Some(Turn(_, key)) = pass.heap.pop() {
         match pass.waiting.remove(&key) {
-            Some(Waiting { target: Target::Node(node), grads }) => pass.visit(node, grads, request.keep_graph)?,
-            Some(Waiting { target: Target::Leaf(leaf), grads }) => pass.visit_leaf(&leaf, grads)?,
+            Some(Waiting { target: Target::Node(node), grads, .. }) => pass.visit(node, grads, request.keep_graph)?,
+            Some(Waiting { target: Target::Leaf(leaf), grads, .. }) => pass.visit_leaf(&leaf, grads)?,
             None => {}
         }
     }
@@ -171,8 +183,14 @@ impl Pass<'_> {
         if self.needed.as_ref().is_some_and(|n| !n.contains(&key)) {
             return Ok(());
         }
+        let edges = self.edges_to(edge, key);
         let waiting = match self.waiting.entry(key) {
             Entry::Occupied(e) => e.into_mut(),
+            Entry::Vacant(_) if edges == 1 => {
+                let Edge::Leaf(to) = edge else { unreachable!("only edges to leaves are counted") };
+                self.complete.push((to.leaf().clone(), SmallVec::from_elem(grad, 1)));
+                return Ok(());
+            }
             Entry::Vacant(e) => {
                 let (turn, inputs, target) = match edge {
                     Edge::Node(node, _) => {
@@ -183,15 +201,33 @@ impl Pass<'_> {
                 };
                 self.heap.push(Turn(turn, key));
                 let inputs = inputs.max(edge.output() as usize + 1);
-                e.insert(Waiting { target, grads: SmallVec::from_elem(None, inputs) })
+                e.insert(Waiting { target, grads: SmallVec::from_elem(None, inputs), came: 0 })
             }
         };
+        waiting.came += 1;
         let slot = &mut waiting.grads[edge.output() as usize];
         *slot = match (slot.take(), grad) {
             (Some(old), Some(grad)) => Some((engine_ops().add)(&old, &grad)?),
             (old, grad) => old.or(grad),
         };
+        if waiting.came == edges
+            && let Some(Waiting { target: Target::Leaf(leaf), grads, .. }) = self.waiting.remove(&key)
+        {
+            self.complete.push((leaf, grads));
+        }
         Ok(())
+    }
+
+    /// How many edges lead to a leaf, those of `inputs` left out; 0 for a node, whose edges are not counted.
+    fn edges_to(&self, edge: &Edge, key: usize) -> usize {
+        match edge {
+            Edge::Node(..) => 0,
+            Edge::Leaf(to) => to.edges() - self.inputs.iter().filter(|e| e.key() == key).count(),
+        }
+    }
+
+    fn visit_complete(&mut self) -> Result<()> {
+        std::mem::take(&mut self.complete).into_iter().try_for_each(|(leaf, grads)| self.visit_leaf(&leaf, grads))
     }
 
     fn visit(&mut self, node: Arc<Node>, mut grads: Gradients, keep: bool) -> Result<()> {
@@ -226,7 +262,7 @@ impl Pass<'_> {
                 self.deliver(e, grad)?;
             }
         }
-        Ok(())
+        self.visit_complete()
     }
 
     fn visit_leaf(&mut self, leaf: &Tensor, mut grads: Gradients) -> Result<()> {

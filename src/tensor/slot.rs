@@ -85,6 +85,10 @@ impl LeafEdge {
     pub fn leaf_seq(&self) -> u64 {
         self.0.0.uses.leaf_seq()
     }
+    /// How many edges lead to the leaf, this one among them.
+    pub fn edges(&self) -> usize {
+        self.0.0.uses.count()
+    }
 }
 
 impl Clone for LeafEdge {
