@@ -292,3 +292,25 @@ def test_contexts_are_freed(torch, autograd):
     # Values dropped outside a call into the core are freed by the next call.
     torch.is_grad_enabled()
     assert refs[0]() is None
+
+
+def test_an_input_that_is_returned_is_saved_as_the_input(torch):
+    class Weigh(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (saved,) = ctx.saved_tensors
+            seen.append(saved)
+            return grad * saved * saved
+
+    seen = []
+    x = double(torch, 3)
+    y = Weigh.apply(x)
+    assert y is not x and y.grad_fn is not None
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    assert seen[0] is x and g.item() == 9
+    assert torch.autograd.grad(g, x)[0].item() == 6, "not through the function itself"

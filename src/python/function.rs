@@ -305,7 +305,10 @@ pub fn _function_apply<'py>(
     let work = Work::Custom(Box::new(PyFunction { context: Held::in_graph(ctx), saved: saved.clone(), arguments }));
     let node = Node::new(name.to_string(), work, edges, metas);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
-    let input = |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| !among(outputs, s)).map(Saved::input).transpose();
+    // An input that was returned unchanged is not the output: that is a view of it.
+    let output = |s: &Bound<'py, PyAny>| results.iter().position(|(o, _)| o.is(s));
+    let input =
+        |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| output(s).is_none()).map(Saved::input).transpose();
     let mut items = to_save.iter().map(|s| input(&s)).collect::<Result<Vec<_>>>()?;
     for (i, (o, t)) in results.iter().enumerate() {
         match t {
@@ -316,7 +319,7 @@ pub fn _function_apply<'py>(
     }
     // Outputs are saved with their history, which hooks see.
     for (s, item) in to_save.iter().zip(&mut items) {
-        if let (Some(i), Some(t)) = (outputs.iter().position(|o| o.is(&s)), borrow(s.as_ptr())) {
+        if let (Some(i), Some(t)) = (output(&s), borrow(s.as_ptr())) {
             *item = Some(Saved::output(t, i)?);
         }
     }
