@@ -63,6 +63,11 @@ pub fn index_select(input: View, dim: usize, index: View, out: View) -> Result<(
         && input.dtype == out.dtype
         && (out.is_apart(&input) && out.is_apart(&index));
     ensure(right, "index_select")?;
+    if out.numel() == 0 && input.ndim() > 0 {
+        // Nothing is copied, but a wrong index is an error all the same.
+        // SAFETY: the index is a list whose elements lie in live memory.
+        return unsafe { super::check(index, 0, input.dim(dim).0) }.map_err(out_of_range);
+    }
     // An index that does not move along the other dimensions serves them all.
     let mut strides = Dims::from_elem(0, out.ndim());
     if let Some(s) = strides.get_mut(dim) {

@@ -21,6 +21,10 @@ pub static OPS: &[&Op] = &[&PINV, &PINV_RCOND, &PINVERSE, &LSTSQ, &MATRIX_RANK, 
 fn bound(c: &Call, at: usize, a: &Tensor, top: Term) -> Term {
     let (m, n) = sizes(a);
     let given = |i: usize| match (c.opt_tensor(i), c.opt_scalar(i)) {
+        (Some(t), _) if t.dtype().is_complex() => {
+            let name = c.op.sig.params()[i].name(&c.op.sig);
+            Some(Error::runtime(format!("{}: {name} tensor of complex type is not supported", c.op.sig.name())).into())
+        }
         (Some(t), _) => Some(Term::from(t).unsqueeze(-1)),
         (_, Some(s)) => Some(Term::number(s)),
         _ => None,
@@ -108,7 +112,10 @@ pub static PINV: Op = Op {
         "c64[2,3]",
         "f32[0,3]",
     ],
-    errors: &[("i64[2,2]", "RuntimeError", "expected a tensor with 2 or more dimensions of float, double, cfloat or")],
+    errors: &[
+        ("i64[2,2]", "RuntimeError", "expected a tensor with 2 or more dimensions of float, double, cfloat or"),
+        ("f32[2,2], atol=c64[]", "RuntimeError", "atol tensor of complex type is not supported"),
+    ],
     keeps: Some("result self"),
     out_dtype: Some(OutDType::Castable),
     ..SOLVER
