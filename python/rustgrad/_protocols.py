@@ -160,6 +160,8 @@ class Methods:
         new = Tensor._make_subclass(type(self), data, self.requires_grad)
         memo[id(self)] = new
         new.__dict__ = copy.deepcopy(self.__dict__, memo)
+        for name, value in _utils._slots_of(self).items():
+            setattr(new, name, copy.deepcopy(value, memo))
         if self.grad is not None:
             new.grad = copy.deepcopy(self.grad, memo)
         return new
@@ -167,6 +169,8 @@ class Methods:
     def __copy__(self):
         new = Tensor._make_subclass(type(self), self.detach(), self.requires_grad)
         new.__dict__.update(self.__dict__)
+        for name, value in _utils._slots_of(self).items():
+            setattr(new, name, value)
         return new
 
     def __reduce_ex__(self, protocol):
@@ -178,7 +182,7 @@ class Methods:
             made = (_utils._rebuild_tensor_v3, (storage_of(self), *where))
         if type(self) is Tensor and not self.__dict__:
             return made
-        return (_utils._rebuild_from_type_v2, (made[0], type(self), made[1], dict(self.__dict__)))
+        return (_utils._rebuild_from_type_v2, (made[0], type(self), made[1], _utils._state_of(self)))
 
     def __setstate__(self, state):
         self.__dict__.update(state)

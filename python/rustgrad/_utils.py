@@ -3,6 +3,7 @@
 They run while a file is read, so they check their arguments and only build tensors.
 """
 
+import copyreg
 import sys
 import traceback
 
@@ -98,9 +99,34 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     made = func(*args)
     if type(made) is not new_type:
         made = Tensor._make_subclass(new_type, made, made.requires_grad)
-    if state:
-        made.__dict__.update(state)
+    if not state:
+        return made
+    if new_type.__setstate__ is not Tensor.__setstate__:
+        made.__setstate__(state)
+        return made
+    attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    made.__dict__.update(attributes or {})
+    # No other names: the file must not set properties.
+    for name in set(copyreg._slotnames(new_type)).intersection(slots or ()):
+        setattr(made, name, slots[name])
     return made
+
+
+def _slots_of(tensor):
+    """The values of the slots that a subclass declares."""
+    kind = type(tensor)
+    names = () if kind is Tensor else copyreg._slotnames(kind)
+    return {name: getattr(tensor, name) for name in names if hasattr(tensor, name)}
+
+
+def _state_of(tensor, attributes=None):
+    """What a pickle holds of a tensor beside its numbers: its attributes and slots, or what its class says."""
+    own = getattr(type(tensor), "__getstate__", None)
+    if own is not getattr(object, "__getstate__", None):
+        return own(tensor)
+    attributes = dict(tensor.__dict__) if attributes is None else attributes
+    slots = _slots_of(tensor)
+    return (attributes, slots) if slots else attributes
 
 
 def _flatten_dense_tensors(tensors):

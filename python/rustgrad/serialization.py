@@ -40,12 +40,20 @@ from ._safe_globals import (
     safe_globals,
     torch_name,
 )
+from ._save_options import (
+    MAP_SHARED,
+    get_crc32_options,
+    get_default_mmap_options,
+    set_crc32_options,
+    set_default_mmap_options,
+)
 from ._unpickler import CheckpointError, Skimmer, Unpickler, names_in
 from .storage import _NAMES, TypedStorage, UntypedStorage, storage_of
 
 __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_safe_globals",
-           "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_default_load_endianness", "load", "location_tag",
-           "register_package", "safe_globals", "save", "set_default_load_endianness"]  # fmt: skip
+           "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_crc32_options", "get_default_load_endianness",
+           "get_default_mmap_options", "load", "location_tag", "register_package", "safe_globals", "save",
+           "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options"]  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +110,7 @@ class _Writer:
     def reduce_tensor(self, t):
         from .nn.parameter import Parameter
 
-        state = {k: v for k, v in t.__dict__.items() if not k.startswith("_")}
+        state = _utils._state_of(t, {k: v for k, v in t.__dict__.items() if not k.startswith("_")})
         if isinstance(t, Parameter):
             made = (_utils._rebuild_parameter, (t.detach(), t.requires_grad, OrderedDict()))
             return (_utils._rebuild_parameter_with_state, (*made[1], state)) if state else made
@@ -227,7 +235,18 @@ def _entry(archive, name, data, align=64):
     info = zipfile.ZipInfo(name)
     at = archive.fp.tell() + 30 + len(name.encode()) + 4
     info.extra = struct.pack("<HH", 0x4246, -at % align) + b"Z" * (-at % align)
-    archive.writestr(info, data)
+    if get_crc32_options():
+        archive.writestr(info, data)
+        return
+    # As `writestr` does, without reading the data for a checksum.
+    info.CRC, info.file_size, info.compress_size = 0, len(data), len(data)
+    info.header_offset = archive.fp.tell()
+    archive.fp.write(info.FileHeader())
+    archive.fp.write(data)
+    archive.start_dir = archive.fp.tell()
+    archive.filelist.append(info)
+    archive.NameToInfo[name] = info
+    archive._didModify = True
 
 
 # --- byte order ----------------------------------------------------------------------------------------------
@@ -440,7 +459,8 @@ def load(
         map_location (device, str, dict or function): the devices of tensors. Default: as saved.
         pickle_module (module): with `weights_only=False`, its `Unpickler` reads everything but tensors.
         weights_only (bool): whether the file may only hold data. Default: True.
-        mmap (bool): map the file instead of reading it; only for a path. Writes do not reach the file.
+        mmap (bool): map the file instead of reading it; only for a path. Writes do not reach the file, unless
+            `set_default_mmap_options(mmap.MAP_SHARED)`.
         encoding (str): of strings that Python 2 wrote.
 
     Raises:
@@ -562,8 +582,7 @@ def _load_zip(file, map_location, mapped, unpickler):
             if memory is None or info.compress_type != zipfile.ZIP_STORED or not info.file_size:
                 data = _read(archive, info)
                 return _C._from_storage_bytes(_swapped(data, dtype) if swapped and dtype else data, dtype or _C.uint8)
-            file.seek(info.header_offset + 26)
-            at = info.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+            at = _start(file, info)
             if at + info.file_size > len(memory):
                 raise CheckpointError(f"storage {key} reaches past the end of the file")
             return _C.frombuffer(memory, dtype=_C.uint8, count=info.file_size, offset=at)
@@ -571,10 +590,24 @@ def _load_zip(file, map_location, mapped, unpickler):
         return unpickler(io.BytesIO(_read(archive, name)), fetch, map_location).load()
 
 
+def _start(file, info):
+    """Where the bytes of an entry start, behind its local header."""
+    file.seek(info.header_offset + 26)
+    return info.header_offset + 30 + sum(struct.unpack("<HH", _exactly(file, 4)))
+
+
 def _read(archive, entry):
-    """The bytes of an entry."""
+    """The bytes of an entry. One that was written without a checksum has zero there."""
     try:
-        return archive.read(entry)
+        info = entry if isinstance(entry, zipfile.ZipInfo) else archive.getinfo(entry)
+        plain = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
+        if info.CRC or not plain or info.flag_bits & 1:
+            return archive.read(entry)
+        at = _start(archive.fp, info)
+        if at + info.file_size > archive.fp.seek(0, os.SEEK_END):
+            raise EOFError("it reaches past the end of the file")
+        archive.fp.seek(at)
+        return _exactly(archive.fp, info.file_size)
     except (EOFError, OSError, OverflowError, MemoryError, ValueError, RuntimeError) as error:
         name = getattr(entry, "filename", entry)
         raise CheckpointError(f"the entry {name} cannot be read ({type(error).__name__}: {error})") from None
@@ -596,6 +629,9 @@ def _exactly(file, count):
 def _mapping(file):
     import mmap
 
+    if get_default_mmap_options() == MAP_SHARED:
+        with open(file.name, "r+b") as writable:
+            return mmap.mmap(writable.fileno(), 0, access=mmap.ACCESS_WRITE)
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
 

@@ -1,0 +1,53 @@
+"""Options of `save` and `load` for the whole process: checksums, and how a file is mapped."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# `mmap.MAP_SHARED` and `mmap.MAP_PRIVATE`, wherever there are such flags.
+MAP_SHARED, MAP_PRIVATE = 1, 2
+
+_options = {"crc32": True, "mmap": MAP_PRIVATE}
+
+
+def get_crc32_options() -> bool:
+    """Whether `save` writes a checksum of each entry: True by default."""
+    return _options["crc32"]
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Sets whether `save` writes a checksum of each entry; without one, unzip programs may refuse the file, `load` does not."""
+    _options["crc32"] = bool(compute_crc32)
+
+
+def get_default_mmap_options() -> int:
+    """The flags with which `load(mmap=True)` maps a file: `mmap.MAP_PRIVATE` by default."""
+    return _options["mmap"]
+
+
+class set_default_mmap_options:
+    """Sets, as a function or for a `with` block, the flags with which `load(mmap=True)` maps a file.
+
+    Args:
+        flags (int): `mmap.MAP_PRIVATE`, or `mmap.MAP_SHARED`: writes to a tensor then reach the file, whose
+            checksums no longer fit: read it with `mmap=True` again.
+
+    Raises:
+        ValueError: other flags.
+    """
+
+    def __init__(self, flags: int) -> None:
+        if flags not in (MAP_PRIVATE, MAP_SHARED):
+            raise ValueError(
+                "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, "
+                f"but got {flags}"
+            )
+        self.before, _options["mmap"] = _options["mmap"], flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: Any) -> None:
+        _options["mmap"] = self.before
