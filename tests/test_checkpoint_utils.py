@@ -322,3 +322,10 @@ def test_policies_have_their_names(torch, module):
     with pytest.raises(RuntimeError, match="Only tuple of tensors is supported"):
         module.detach_variable([torch.ones(1)])
     assert module.get_device_states(torch.ones(1), 3) == ([], [])
+
+
+def test_outputs_that_need_no_gradient_when_recomputed(torch, module):
+    a, b = torch.ones(1), torch.ones(1, requires_grad=True)
+    result = module.checkpoint(lambda a, b: a, a, b, use_reentrant=True)
+    with pytest.raises(RuntimeError, match="none of output has requires_grad=True"):
+        result.sum().backward()
