@@ -172,3 +172,11 @@ def test_products_of_scatter_are_those_of_mul(torch):
         a, b = torch.randn(200, dtype=dtype), torch.randn(200, dtype=dtype)
         got = a.scatter_reduce(0, torch.arange(200), b, "prod")
         assert torch.equal(got, a * b), dtype
+
+
+def test_indices_of_empty_tensors_are_checked(torch):
+    for shape, dim, index in (((0, 3), 1, [0, 3]), ((0, 3), 1, [-1]), ((2, 0), 0, [2])):
+        with pytest.raises((IndexError, RuntimeError), match="out of"):
+            torch.zeros(shape).index_select(dim, torch.tensor(index))
+    assert torch.zeros(0, 3).index_select(1, torch.tensor([2, 0, 1, 1])).shape == (0, 4)
+    assert torch.zeros(0, 3).index_select(0, torch.zeros(0, dtype=torch.int64)).shape == (0, 3)
