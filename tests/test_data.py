@@ -202,6 +202,28 @@ def test_iterable_data_sets_in_workers(torch, data):
     assert [[b.item() for b in kept] for _ in range(2)] == [[0, 1, 2]] * 2
 
 
+def test_kept_workers_take_their_seeds_once(torch, data):
+    class Drawing(Squares):
+        def __getitem__(self, i):
+            return torch.randint(0, 2**40, ()).item()
+
+    def seeded(dataset, context):
+        torch.manual_seed(5)
+        return data.DataLoader(dataset, num_workers=1, persistent_workers=True, multiprocessing_context=context)
+
+    torch.manual_seed(5)
+    seed = torch.empty((), dtype=torch.int64).random_().item()
+    after = torch.rand(1)
+    for context in ("fork", *OWN) if torch.__name__ != "torch" else ("fork",):
+        loader = seeded(Squares(3), context)
+        assert [[int(b) for b in loader] for _ in range(2)] == [[0, 1, 4]] * 2
+        assert torch.equal(torch.rand(1), after)
+    loader = seeded(Drawing(3), "fork")
+    drawn = [int(b) for _ in range(2) for b in loader]
+    torch.manual_seed(seed)
+    assert drawn == [torch.randint(0, 2**40, ()).item() for _ in range(6)]
+
+
 def _marked(number):
     os.environ["MARK"] = str(number)
 

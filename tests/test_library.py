@@ -192,6 +192,11 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     with torch._C._ExcludeDispatchKeyGuard(keys):
         assert (a @ a).dtype is torch.float32
 assert torch._C._get_tracing_state() is None
+def symbolic(g: torch._C.Graph, x: torch._C.Value) -> torch._C.Node: pass
+try:
+    torch._C.Graph()
+except TypeError as error:
+    assert "No constructor defined" in str(error)
 from torch.onnx import symbolic_opset11
 from torch.onnx.symbolic_helper import parse_args
 from torch.jit.annotations import BroadcastingList2

@@ -295,3 +295,16 @@ def test_histogram_of_points_without_coordinates():
         hist, edges = torch.histogramdd(torch.ones(5, 0), [], weight=weight)
         assert (hist.shape, hist.item(), len(edges)) == ((), 0, 0)
     assert math.isnan(torch.histogramdd(torch.ones(5, 0), 3, weight=torch.ones(5), density=True).hist.item())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((2, 2), (2, 2)), ((5, 2), (2, 7)), ((1, 8), (8, 8)), ((8, 8), (8, 1)), ((4, 2, 3), (4, 3, 2)), ((3,), (3,))],
+)
+def test_a_product_of_several_negative_zeros_is_zero(a, b, dtype):
+    """Sums of products start from zero, as PyTorch's."""
+    for x, y in ((torch.zeros(a), -torch.ones(b)), (-torch.ones(a), torch.zeros(b))):
+        x, y = x.to(getattr(torch, dtype)), y.to(getattr(torch, dtype))
+        columns = x.mT.contiguous().mT if x.ndim > 1 else x
+        assert not any((left @ y).signbit().any() for left in (x, columns))

@@ -93,6 +93,33 @@ def test_tensors_that_are_given_are_copied(torch):
     once.step()
 
 
+@pytest.mark.parametrize("three_phase", [False, True])
+def test_the_state_of_one_cycle_is_of_pytorchs_form(torch, three_phase):
+    def one(torch, optimizer):
+        return torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.4, total_steps=10, three_phase=three_phase)
+
+    optimizer, scheduler = make(torch, one)
+    saved = copy.deepcopy(scheduler.state_dict())
+    names = ["end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"]
+    phases = saved["_schedule_phases"]
+    assert [list(phase) for phase in phases] == [names] * (3 if three_phase else 2)
+    assert list(phases[0].values()) == [2.0, "initial_lr", "max_lr", "max_momentum", "base_momentum"]
+    assert phases[-1]["end_step"] == 9
+    states = [saved]
+    if torch.__name__ != "torch":
+        # What rustgrad saved before.
+        states.append({**saved, "_schedule_phases": [tuple(phase.values()) for phase in phases]})
+    for state in states:
+        other, resumed = make(torch, one)
+        resumed.load_state_dict(state)
+        assert resumed.state_dict() == saved
+        other.step()
+        resumed.step()
+    optimizer.step()
+    scheduler.step()
+    assert other.param_groups[0]["lr"] == optimizer.param_groups[0]["lr"]
+
+
 def test_bad_schedules(torch):
     for schedule, options, message in [
         (cyclic(mode="square"), {}, "mode is invalid and scale_fn is None"),

@@ -1,5 +1,6 @@
 """`vmap`: against loops over the examples; what cannot be batched is refused. Ops one by one: `test_ops.py`, vmap."""
 
+import contextlib
 import warnings
 
 import pytest
@@ -212,6 +213,21 @@ class TestRandomness:
     def test_error(self):
         with pytest.raises(RuntimeError, match="randomness error mode"):
             vmap(lambda a: a + torch.randn(2))(torch.zeros(3, 2))
+
+    def test_what_is_refused_is_not_drawn(self):
+        own = torch.Generator()
+
+        def caught(a):
+            with contextlib.suppress(RuntimeError):
+                torch.rand(2, generator=own)
+            return a
+
+        before = torch.get_rng_state(), own.get_state()
+        for f in (lambda a: a + torch.randn(2), lambda a: torch.nn.functional.dropout(a), caught):
+            with pytest.raises(RuntimeError, match="randomness error mode"):
+                vmap(f)(torch.zeros(3, 2))
+        assert torch.equal(torch.get_rng_state(), before[0])
+        assert torch.equal(own.get_state(), before[1])
 
     def test_different(self):
         got = vmap(lambda a: a + torch.rand(2), randomness="different")(torch.zeros(3, 2))

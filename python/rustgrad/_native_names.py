@@ -12,6 +12,8 @@ from . import _C
 
 __all__: list[str] = []
 
+# Classes of TorchScript's graphs: libraries annotate functions with them.
+_TORCHSCRIPT = ("Argument", "Block", "FunctionSchema", "Graph", "Node", "Type", "Value")
 # Settings of TorchScript's executors: accepted, without effect.
 _SETTINGS = (
     "_jit_override_can_fuse_on_cpu",
@@ -64,6 +66,15 @@ class _ExcludeDispatchKeyGuard:
             block.__exit__(*error)
 
 
+def _of_torchscript(name: str) -> type:
+    """A class of TorchScript's graphs, for annotations: there are no such graphs."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"torch._C.{name}: No constructor defined! There is no TorchScript here.")
+
+    return type(name, (), {"__new__": __new__, "__module__": "torch._C", "__doc__": "Only a name, for annotations."})
+
+
 def _nothing(*args: Any, **kwargs: Any) -> None:
     """No effect."""
 
@@ -82,6 +93,7 @@ def _get_default_device() -> str:
 def install() -> None:
     """Adds the names to the extension module, where it does not have them."""
     names: dict[str, Any] = dict.fromkeys(_SETTINGS, _nothing)
+    names.update((name, _of_torchscript(name)) for name in _TORCHSCRIPT)
     names.update(
         DispatchKey=DispatchKey,
         DispatchKeySet=DispatchKeySet,

@@ -19,7 +19,7 @@ use super::parallel::{num_threads, try_par_for};
 use super::scratch::Temp;
 use super::simd::{self, Kernel};
 use super::view::{SendPtr, View, ensure, load, store};
-use crate::dtype::{DType, Element, c64, c128};
+use crate::dtype::{DType, Element, Scalar, c64, c128};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
 use crate::rt::reserve::filled;
@@ -167,8 +167,15 @@ unsafe fn library<T: Blas>(
     beta: T,
 ) -> Result<()> {
     let s = |x: usize| x as isize;
+    // The crate's loops for two terms and for vectors start from the first product, where negative zeros have a sum of
+    // their own sign; from zero on, as PyTorch's does, it is positive.
+    let from_zero = beta == T::default() && k > 1 && (k == 2 || m == 1 || n == 1);
+    let beta = if from_zero { T::from_scalar(Scalar::Int(1)) } else { beta };
     // SAFETY: the caller's promise. The crate's alpha scales the destination.
     unsafe {
+        if from_zero {
+            clear(out, [m, n]);
+        }
         ::gemm::gemm(
             m,
             n,
@@ -192,6 +199,22 @@ unsafe fn library<T: Blas>(
         );
     }
     Ok(())
+}
+
+/// Zeros in a matrix of floats, row by row or column by column as it lies.
+///
+/// SAFETY: the matrix must be in bounds.
+unsafe fn clear<T: Blas>(out: Matrix<T>, [m, n]: [usize; 2]) {
+    let (out, m, n) = if out.cols == 1 { (out, m, n) } else { (out.t(), n, m) };
+    for i in 0..m {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match out.cols {
+                1 => out.at(i, 0).write_bytes(0, n), // zero bits are 0.0
+                _ => (0..n).for_each(|j| *out.at(i, j) = T::default()),
+            }
+        }
+    }
 }
 
 /// Wrapping integers.

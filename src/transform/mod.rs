@@ -128,14 +128,17 @@ pub fn vmap<E: From<Error>>(
         tracer::install(Some(recorder.clone()));
         RUNNING.with_borrow_mut(|all| all.push(recorder.clone()));
         let _installed = Installed(before);
-        function(&examples)?
+        function(&examples)
     };
-    if let Some(e) = recorder.late_refusal() {
-        return Err(e.into());
-    }
-    if randomness == Randomness::Different {
+    let late = recorder.late_refusal();
+    // The replay draws again what differs between examples; what was refused counts as not drawn.
+    if late.is_some() || (results.is_ok() && randomness == Randomness::Different) {
         before.restore();
         recorder.restore_generators();
+    }
+    let results = results?;
+    if let Some(e) = late {
+        return Err(e.into());
     }
     let steps = recorder.into_steps(&results);
     let mut replay = replay::Replay::new(size, recorder.origins());

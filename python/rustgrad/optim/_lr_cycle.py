@@ -150,6 +150,10 @@ class CyclicLR(_WithMomentum):
         self._init_scale_fn()
 
 
+# The entries of a phase of `OneCycleLR`.
+_PHASE = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
+
+
 class OneCycleLR(_WithMomentum):
     """Up to `max_lr` and down again in `total_steps` steps, one per batch (Smith and Topin, arXiv:1708.07120).
 
@@ -216,12 +220,22 @@ class OneCycleLR(_WithMomentum):
 
     @staticmethod
     def _phases(rising, last, three_phase):
-        """(end step, rate at start and end, momentum at start and end) of each phase."""
+        """Where each phase ends, and the entries of a group that it goes from and to: as PyTorch's states hold them."""
         up = (rising - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
-        if not three_phase:
-            return [up, (last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
-        down = (2 * rising - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
-        return [up, down, (last, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+        if three_phase:
+            down = (2 * rising - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
+            phases = [up, down, (last, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+        else:
+            phases = [up, (last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+        return [dict(zip(_PHASE, phase, strict=True)) for phase in phases]
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes a state over: PyTorch's, or one of rustgrad before phases had PyTorch's form."""
+        super().load_state_dict(state_dict)
+        self._schedule_phases = [
+            phase if isinstance(phase, dict) else dict(zip(_PHASE, phase, strict=True))
+            for phase in self._schedule_phases
+        ]
 
     @staticmethod
     def _annealing_cos(start, end, pct):
@@ -245,12 +259,12 @@ class OneCycleLR(_WithMomentum):
         anneal = self._anneal_func
         start = 0.0
         for phase in self._schedule_phases[:-1]:
-            if step <= phase[0]:
+            if step <= phase["end_step"]:
                 break
-            start = phase[0]
+            start = phase["end_step"]
         else:
             phase = self._schedule_phases[-1]
-        end, lr_start, lr_end, m_start, m_end = phase
+        end, lr_start, lr_end, m_start, m_end = (phase[name] for name in _PHASE)
         share = (step - start) / (end - start)
         rates = []
         for group in self.optimizer.param_groups:

@@ -45,6 +45,7 @@ class ProcessPool:
     """`num_workers` processes that serve numbered requests.
 
     Args:
+        seed (int): the base of the workers' seeds, which they take once, before their first pass.
         make_fetch: called in each worker for every pass with the data set; the function from request to batch.
         context (str or context): a start method or a context of `multiprocessing`; None for the default one.
         limit (int): requests in flight per worker.
@@ -54,6 +55,7 @@ class ProcessPool:
 
     def __init__(
         self,
+        seed: int,
         dataset: Any,
         make_fetch: Callable[[Any], Callable[[Any], Any]],
         num_workers: int,
@@ -67,7 +69,7 @@ class ProcessPool:
 
         if context is None or isinstance(context, str):
             context = multiprocessing.get_context(context)
-        self.limit, self.timeout, self.in_order = limit, timeout, in_order
+        self.seed, self.limit, self.timeout, self.in_order = seed, limit, timeout, in_order
         self.channels: list[Channel] = []
         self.processes: list[Any] = []
         self.number = 0
@@ -89,15 +91,15 @@ class ProcessPool:
             raise
 
     # --- a pass ----------------------------------------------------------------------------------------------
-    def begin(self, requests: Iterator[Any], seed: int) -> None:
-        """Starts a pass: new streams and seeds in the workers, and the first requests."""
+    def begin(self, requests: Iterator[Any]) -> None:
+        """Starts a pass: new streams in the workers, and the first requests."""
         self.number += 1
         self.requests = requests
         self.alive = list(range(len(self.processes)))
         self.pending: list[int] = []
         self.turn = 0
         for i in self.alive:
-            self._send(i, ("pass", self.number, seed))
+            self._send(i, ("pass", self.number, self.seed))
         for _ in range(len(self.alive) * self.limit):
             self._request()
 

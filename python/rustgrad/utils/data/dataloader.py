@@ -89,10 +89,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         from ._processes import ProcessPool
 
         super().__init__(loader)
-        seed = loader._draw_seed()
         pool = loader._pool
         if pool is None or not pool.processes:
             pool = ProcessPool(
+                loader._draw_seed(),
                 loader.dataset,
                 loader._make_fetch(),
                 loader.num_workers,
@@ -107,7 +107,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._pool: ProcessPool | None = pool
         self._processes = list(pool.processes)
         self._number = pool.number + 1
-        pool.begin(loader._requests(), seed)
+        pool.begin(loader._requests())
 
     def __next__(self) -> Any:
         pool = self._pool
@@ -388,15 +388,16 @@ class DataLoader(Generic[T_co]):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _draw_seed(self) -> int:
-        """The base of the workers' seeds; a pass without workers draws it too, and the generator continues alike."""
+        """The base of the workers' seeds. A pass without workers draws it too, and the generator continues alike;
+        one with workers that are there already does not."""
         return random_seed(self.generator)
 
     def _iterate_threads(self):
         pool = self._pool
         # An iterable data set needs fresh streams, so its workers cannot be kept.
         keep = self.persistent_workers and not self._iterable
-        seed = self._draw_seed()
         if pool is None:
+            seed = self._draw_seed()
             pool = ThreadPool(
                 self.dataset,
                 self._make_fetch(),
