@@ -192,6 +192,15 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     with torch._C._ExcludeDispatchKeyGuard(keys):
         assert (a @ a).dtype is torch.float32
 assert torch._C._get_tracing_state() is None
+from torch._subclasses import FakeTensor
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+assert get_proxy_mode() is None
+from torch._subclasses.fake_tensor import FakeTensorMode, is_fake
+assert not is_fake(torch.ones(1, device="meta")) and not isinstance(a, FakeTensor)
+try:
+    FakeTensorMode()
+except NotImplementedError as error:
+    assert "meta device" in str(error)
 def symbolic(g: torch._C.Graph, x: torch._C.Value) -> torch._C.Node: pass
 try:
     torch._C.Graph()
@@ -277,3 +286,26 @@ def test_a_progress_bar_without_tqdm(torch, monkeypatch, capsys):
     with zoo.tqdm(disable=True) as silent:
         silent.update(3)
     assert capsys.readouterr().err == "\r25.0%\r100.0%\n"
+
+
+def test_names_of_symbolic_numbers(torch):
+    for kind in (torch.SymInt, torch.SymFloat, torch.SymBool):
+        assert not any(isinstance(x, kind) for x in (1, 1.0, True, torch.ones(2).shape[0]))
+        with pytest.raises((TypeError, AttributeError)):
+            kind(3)
+
+
+def test_assert_async(torch):
+    for held in (torch.tensor(True), torch.tensor([1]), torch.tensor(0.5)):
+        assert torch._assert_async(held) is None
+    for tensor, message in (
+        (torch.tensor(False), "Expected Tensor with single nonzero value, but got zero"),
+        (torch.ones(2), "more than one value is ambiguous"),
+        (torch.zeros(0), "no values is ambiguous"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            torch._assert_async(tensor)
+    with pytest.raises(RuntimeError, match="^bad$"):
+        torch._assert_async(torch.tensor(0.0), "bad")
+    with pytest.raises(TypeError, match="argument 'input' \\(position 1\\) must be Tensor, not int"):
+        torch._assert_async(1)

@@ -10,7 +10,11 @@ import math as _math
 
 from . import _C, _functions, _nn_natives, _size, _tensor, storage  # noqa: F401
 from ._absent import absent as _absent
+from ._checks import SymBool as SymBool
+from ._checks import SymFloat as SymFloat
+from ._checks import SymInt as SymInt
 from ._checks import _assert as _assert
+from ._checks import _assert_async as _assert_async
 from ._checks import _check as _check
 from ._checks import _check_index as _check_index
 from ._checks import _check_is_size as _check_is_size

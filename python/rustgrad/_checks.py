@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ._base import Tensor
 
 __all__: list[str] = []
+
+
+def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raises RuntimeError if a tensor of one element is zero."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"_assert_async(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if not input:
+        raise RuntimeError(assert_msg)
+
+
+class _Symbolic:
+    """A number that PyTorch's tracing knows by its name alone: nothing is one, sizes here are numbers."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"{cls.__name__}: there are no symbolic numbers; sizes are ints")
+
+
+class SymInt(_Symbolic):
+    """For `isinstance(n, (int, torch.SymInt))` and annotations."""
+
+
+class SymFloat(_Symbolic):
+    """For `isinstance(x, (float, torch.SymFloat))` and annotations."""
+
+
+class SymBool(_Symbolic):
+    """For `isinstance(b, (bool, torch.SymBool))` and annotations."""
 
 
 def _assert(condition: Any, message: Any) -> None:
