@@ -222,7 +222,7 @@ impl Pass<'_> {
     fn edges_to(&self, edge: &Edge, key: usize) -> usize {
         match edge {
             Edge::Node(..) => 0,
-            Edge::Leaf(to) => to.edges() - self.inputs.iter().filter(|e| e.key() == key).count(),
+            Edge::Leaf(to) => to.edges().saturating_sub(self.inputs.iter().filter(|e| e.key() == key).count()),
         }
     }
 
