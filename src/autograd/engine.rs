@@ -82,6 +82,8 @@ struct Pass<'a> {
     /// With `inputs`: the nodes on a path to one of them.
     needed: Option<NodeSet>,
     inputs: &'a [Edge],
+    /// By key, which of `inputs` lead there.
+    positions: NodeMap<SmallVec<[usize; 1]>>,
     accumulate: bool,
     captured: Vec<Option<Tensor>>,
     /// Leaves whose gradients are complete: Note [Complete leaves].
@@ -148,11 +150,16 @@ fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _installed = saved::Installed::so_far();
     let running = final_callbacks::Pass::enter(request.inputs.is_some());
     let inputs = request.inputs.unwrap_or(&[]);
+    let mut positions = NodeMap::<SmallVec<[usize; 1]>>::default();
+    for (i, edge) in inputs.iter().enumerate() {
+        positions.entry(edge.key()).or_default().push(i);
+    }
     let mut pass = Pass {
         heap: BinaryHeap::new(),
         waiting: NodeMap::default(),
         needed: request.inputs.map(|i| needed(&request.roots, i)),
         inputs,
+        positions,
         accumulate: request.accumulate || request.inputs.is_none(),
         captured: vec![None; inputs.len()],
         complete: SmallVec::new(),
@@ -222,7 +229,7 @@ impl Pass<'_> {
     fn edges_to(&self, edge: &Edge, key: usize) -> usize {
         match edge {
             Edge::Node(..) => 0,
-            Edge::Leaf(to) => to.edges().saturating_sub(self.inputs.iter().filter(|e| e.key() == key).count()),
+            Edge::Leaf(to) => to.edges().saturating_sub(self.positions.get(&key).map_or(0, |at| at.len())),
         }
     }
 
@@ -295,14 +302,12 @@ impl Pass<'_> {
     }
 
     fn is_input(&self, key: usize) -> bool {
-        self.inputs.iter().any(|edge| edge.key() == key)
+        self.positions.contains_key(&key)
     }
 
     fn capture(&mut self, key: usize, grads: &[Option<Tensor>]) {
-        for (i, edge) in self.inputs.iter().enumerate() {
-            if edge.key() == key {
-                self.captured[i] = grads.get(edge.output() as usize).cloned().flatten();
-            }
+        for &i in self.positions.get(&key).into_iter().flatten() {
+            self.captured[i] = grads.get(self.inputs[i].output() as usize).cloned().flatten();
         }
     }
 
