@@ -63,9 +63,10 @@ pub enum Draw {
         high: i64,
         long: bool,
     },
-    /// What dropout multiplies by: `1 / keep` with probability `keep`, else zero.
+    /// What dropout multiplies by: `value` with probability `keep`, else zero.
     Mask {
         keep: f64,
+        value: f64,
     },
     /// Normal numbers pair by pair, as the CPU makes few or strided ones.
     NormalPairs {

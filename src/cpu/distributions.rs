@@ -10,12 +10,24 @@ pub trait Draw: Copy + Sync {
     type Out: Element;
     /// Words that an element takes.
     const WORDS: usize;
+    /// The elements of these words.
+    fn fill(&self, words: &[u32], values: &mut [Self::Out]);
+}
+
+/// A distribution whose elements are made one by one.
+pub trait Each: Copy + Sync {
+    type Out: Element;
+    const WORDS: usize;
     /// An element of its word, or of its two.
     fn one(&self, word: u32, second: u32) -> Self::Out;
-    /// The elements of these words.
+}
+
+impl<D: Each> Draw for D {
+    type Out = D::Out;
+    const WORDS: usize = <D as Each>::WORDS;
     #[inline(always)]
     fn fill(&self, words: &[u32], values: &mut [Self::Out]) {
-        match Self::WORDS {
+        match <D as Each>::WORDS {
             1 => values.iter_mut().zip(words).for_each(|(v, w)| *v = self.one(*w, 0)),
             _ => values.iter_mut().zip(words.as_chunks::<2>().0).for_each(|(v, [a, b])| *v = self.one(*a, *b)),
         }
@@ -131,7 +143,7 @@ impl Uniform32 {
         Uniform32 { from, width: to - from, end }
     }
 }
-impl Draw for Uniform32 {
+impl Each for Uniform32 {
     type Out = f32;
     const WORDS: usize = 1;
     #[inline(always)]
@@ -140,7 +152,7 @@ impl Draw for Uniform32 {
         if x >= self.end { self.from } else { x }
     }
 }
-impl Draw for Uniform64 {
+impl Each for Uniform64 {
     type Out = f64;
     const WORDS: usize = 2;
     #[inline(always)]
@@ -152,9 +164,6 @@ impl Draw for Uniform64 {
 impl Draw for Normal32 {
     type Out = f32;
     const WORDS: usize = 1;
-    fn one(&self, _: u32, _: u32) -> f32 {
-        unreachable!("normal numbers are made in blocks")
-    }
     #[inline(always)]
     fn fill(&self, words: &[u32], values: &mut [f32]) {
         for (w, v) in words.as_chunks::<BLOCK>().0.iter().zip(values.as_chunks_mut::<BLOCK>().0) {
@@ -169,9 +178,6 @@ impl Draw for Normal32 {
 impl Draw for Normal64 {
     type Out = f64;
     const WORDS: usize = 2;
-    fn one(&self, _: u32, _: u32) -> f64 {
-        unreachable!("normal numbers are made in blocks")
-    }
     #[inline(always)]
     fn fill(&self, words: &[u32], values: &mut [f64]) {
         for (w, v) in words.as_chunks::<{ 2 * BLOCK }>().0.iter().zip(values.as_chunks_mut::<BLOCK>().0) {
@@ -184,7 +190,7 @@ impl Draw for Normal64 {
         }
     }
 }
-impl Draw for Exponential {
+impl Each for Exponential {
     type Out = f64;
     const WORDS: usize = 2;
     #[inline(always)]
@@ -199,7 +205,7 @@ impl Below {
         Below { threshold: (p.clamp(0.0, 1.0) * 9007199254740992.0).ceil() as u64 }
     }
 }
-impl Draw for Below {
+impl Each for Below {
     type Out = bool;
     const WORDS: usize = 2;
     #[inline(always)]
@@ -207,7 +213,7 @@ impl Draw for Below {
         low_53(high, low) < self.threshold
     }
 }
-impl<T: Element> Draw for Kept<T> {
+impl<T: Element> Each for Kept<T> {
     type Out = T;
     const WORDS: usize = 2;
     #[inline(always)]
@@ -221,7 +227,7 @@ impl Integer32 {
         Integer32 { low, range: range as f64, inverse: 1.0 / range as f64 }
     }
 }
-impl Draw for Integer32 {
+impl Each for Integer32 {
     type Out = i64;
     const WORDS: usize = 1;
     /// The remainder by a product with the inverse, which can be one too low or too high, in floats: they vectorise.
@@ -236,7 +242,7 @@ impl Draw for Integer32 {
         self.low.wrapping_add(bits as i64)
     }
 }
-impl Draw for Integer64 {
+impl Each for Integer64 {
     type Out = i64;
     const WORDS: usize = 2;
     #[inline(always)]

@@ -72,16 +72,11 @@ pub fn normal(out: View, mean: f64, std: f64, source: &mut Mersenne) -> Result<(
 
 /// Normal numbers one after the other, as PyTorch makes few or strided ones.
 pub fn normal_pairs(out: View, mean: f64, std: f64, source: &mut Mersenne) -> Result<()> {
-    each(out, || source.normal().mul_add(std, mean))
-}
-
-/// Writes what `next` gives to each element in turn.
-fn each(out: View, mut next: impl FnMut() -> f64) -> Result<()> {
     let (n, out, dtype) = dense(out)?;
     let mut values = [0.0f64; LANES];
     for first in (0..n).step_by(LANES) {
         let len = LANES.min(n - first);
-        values[..len].iter_mut().for_each(|v| *v = next());
+        values[..len].iter_mut().for_each(|v| *v = source.normal().mul_add(std, mean));
         // SAFETY: elements from `first` on, at most `n`, are in bounds.
         unsafe { store(&values[..len], out.add(first * dtype.size()), dtype) };
     }
@@ -102,10 +97,9 @@ pub fn bernoulli(out: View, p: f64, source: &mut Mersenne) -> Result<()> {
     unsafe { draw(n, out, dtype, Below::of(p), source) }
 }
 
-/// `1 / keep` with probability `keep`, else zero, in a floating dtype: what dropout multiplies by.
-pub fn dropout_mask(out: View, keep: f64, source: &mut Mersenne) -> Result<()> {
+/// `value` with probability `keep`, else zero, in a floating dtype: what dropout multiplies by.
+pub fn dropout_mask(out: View, keep: f64, value: f64, source: &mut Mersenne) -> Result<()> {
     let (n, out, dtype) = dense(out)?;
-    let value = if keep > 0.0 { 1.0 / keep } else { 0.0 };
     // SAFETY: there are `n` elements.
     unsafe {
         match dtype {
@@ -133,12 +127,12 @@ pub fn random_int(out: View, low: i64, high: i64, long: bool, source: &mut Merse
 pub fn randperm(out: View, source: &mut Mersenne) -> Result<()> {
     ensure(out.dtype == DType::I64, "randperm")?;
     let (n, out, _) = dense(out)?;
-    // SAFETY: the operand has `n` elements of int64, which a slice has to itself; zeroes are written before it is made.
+    let out = out as *mut i64;
+    // SAFETY: the operand has `n` elements of int64; all are written before a slice is made, which has them to itself.
     let order = unsafe {
-        std::ptr::write_bytes(out as *mut i64, 0, n);
-        std::slice::from_raw_parts_mut(out as *mut i64, n)
+        (0..n).for_each(|i| out.add(i).write(i as i64));
+        std::slice::from_raw_parts_mut(out, n)
     };
-    order.iter_mut().enumerate().for_each(|(i, o)| *o = i as i64);
     let mut words = [0u32; LANES];
     // From here on a word is too coarse, and PyTorch takes two.
     let long = n >= (u32::MAX / 20) as usize;

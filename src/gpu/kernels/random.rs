@@ -49,7 +49,7 @@ pub fn random(kind: Draw, seed: u64, offset: u64, out: &View) -> Result<()> {
             )
         }
         Draw::Bernoulli { p } => (bernoulli(start(own, 4)?, p), 4),
-        Draw::Mask { keep } => (mask(start(float("mask")?, 4)?, keep), 4),
+        Draw::Mask { keep, value } => (mask(start(float("mask")?, 4)?, keep, value), 4),
         Draw::Int { low, high, .. } => integers(&start, out, low, high)?,
     };
     kernel.launch(count.div_ceil(per_block))
@@ -140,8 +140,7 @@ fn below(kernel: Kernel<'_>, p: f64) -> Kernel<'_> {
 fn bernoulli(kernel: Kernel<'_>, p: f64) -> Kernel<'_> {
     below(kernel, p).part("bernoulli", "formula", BERNOULLI)
 }
-fn mask(kernel: Kernel<'_>, keep: f64) -> Kernel<'_> {
-    let value = if keep > 0.0 { 1.0 / keep } else { 0.0 };
+fn mask(kernel: Kernel<'_>, keep: f64, value: f64) -> Kernel<'_> {
     below(kernel, keep).scalar("value", Scalar::Float(value)).part("mask", "formula", MASK)
 }
 const BERNOULLI: &str = "fn one(w: u32) -> T {

@@ -152,7 +152,9 @@ pub static DROPOUT_MASK: Op = Op {
 };
 
 fn mask(c: &Call, out: &[Tensor]) -> Result<()> {
-    draw(&out[0], Draw::Mask { keep: 1.0 - c.float(1)? }, default_generator(out[0].device()))
+    let keep = 1.0 - c.float(1)?;
+    let value = if keep > 0.0 { 1.0 / keep } else { 0.0 };
+    draw(&out[0], Draw::Mask { keep, value }, default_generator(out[0].device()))
 }
 
 fn dropout(x: &Tensor, p: f64, train: bool, inplace: bool, refusal: Class) -> Result<Outputs> {

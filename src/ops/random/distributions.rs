@@ -75,7 +75,7 @@ pub(crate) fn draw(out: &Tensor, rule: Draw, source: &Generator) -> Result<()> {
         Draw::Normal { mean, std } | Draw::NormalPairs { mean, std } => random::normal_pairs(v, mean, std, m),
         Draw::Exponential { rate } => random::exponential(v, rate, m),
         Draw::Bernoulli { p } => random::bernoulli(v, p, m),
-        Draw::Mask { keep } => random::dropout_mask(v, keep, m),
+        Draw::Mask { keep, value } => random::dropout_mask(v, keep, value, m),
         Draw::Int { low, high, long } => random::random_int(v, low, high, long, m),
     })
 }

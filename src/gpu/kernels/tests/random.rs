@@ -37,7 +37,7 @@ fn elements_are_those_of_the_note() {
     let k = draw::<i32>(n, Draw::Int { low: -5, high: 5, long: false });
     let x = draw::<f32>(n, Draw::Normal { mean: 0.0, std: 1.0 });
     let e = draw::<f32>(n, Draw::Exponential { rate: 2.0 });
-    let m = draw::<f32>(n, Draw::Mask { keep: 0.3 });
+    let m = draw::<f32>(n, Draw::Mask { keep: 0.3, value: 1.0 / 0.3 });
     for i in 0..n {
         let w = word(i);
         assert_eq!(u[i], (w >> 8) as f32 / 16777216.0);
