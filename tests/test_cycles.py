@@ -232,3 +232,31 @@ def test_an_unpacking_hook_may_look_at_its_node(torch):
         y = x * x
     y.sum().backward()
     assert looked[0].tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2]
+
+
+@own
+@pytest.mark.parametrize("depth, young", [(100, True), (10_000, False)])
+def test_young_collections_search_the_new_part_of_a_graph(torch, depth, young):
+    """A loop that calls functions has the collector run each few hundred calls, which must not search the whole graph."""
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+    gc.collect()
+    gc.disable()
+    try:
+        o, x = Object(), torch.ones(1, requires_grad=True)
+        y = x
+        for _ in range(depth):
+            y = Same.apply(y)
+        x.register_hook(lambda g, held=(y, o): None)
+        watched = weakref.ref(o)
+        del o, x, y
+        gc.collect(0)
+        assert (watched() is None) == young
+        gc.collect()
+        assert watched() is None
+    finally:
+        gc.enable()

@@ -6,6 +6,10 @@
 //! in question the search continues through handles all of whose owners it has met, and through no others. It runs
 //! under the interpreter lock. Other threads cannot reach a handle without further owners, except through the weak
 //! handles of `retain_grad`, which only a backward pass follows.
+//!
+//! A collection of young objects alone runs each few hundred allocations, so a graph under construction would be searched
+//! anew and anew: such a search ends after `YOUNG_LIMIT` handles. What it did not reach counts as referenced from
+//! outside, and is left for a full collection, whose frequency falls with the number of objects.
 
 use super::engine;
 use super::node::{Node, Work};
@@ -13,7 +17,18 @@ use super::saved::Saved;
 use crate::tensor::slot::Hook;
 use crate::tensor::{Edge, GradFn, RETAINS, Tensor, TensorImpl, Visit};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+/// The most handles that a search looks into in a collection of young objects: more than graphs grow by between two.
+const YOUNG_LIMIT: usize = 2048;
+static YOUNG: AtomicBool = AtomicBool::new(false);
+
+/// Says that a collection of young objects alone begins, or that a collection ends. Never in the middle of one: all its searches
+/// must answer alike.
+pub fn young_collection(runs: bool) {
+    YOUNG.store(runs, Ordering::Relaxed);
+}
 
 /// The search. Pending handles are in a list, since graphs may be deep.
 pub struct Owned<'a, 'v> {
@@ -57,7 +72,9 @@ impl<'a, 'v> Owned<'a, 'v> {
     fn start(visit: &'a mut Visit<'v>, from: impl FnOnce(&mut Self)) {
         let mut search = Owned { visit, met: HashMap::new(), waiting: Vec::new() };
         from(&mut search);
-        while let Some(next) = search.waiting.pop() {
+        let limit = if YOUNG.load(Ordering::Relaxed) { YOUNG_LIMIT } else { usize::MAX };
+        for _ in 0..limit {
+            let Some(next) = search.waiting.pop() else { return };
             // SAFETY: see `Found`.
             match next {
                 Found::Tensor(t) => search.inside_tensor(unsafe { &*t }),

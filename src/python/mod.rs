@@ -53,6 +53,7 @@ use pyo3::prelude::*;
 fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     let py = m.py();
     owned_objects::refuse_subinterpreters()?;
+    owned_objects::listen_to_collector(m)?;
     // SAFETY: everything that Python calls opens a frame before it looks at a tensor (`error.rs`), and what it returns
     // owns what it refers to. Threads of our own work for a call that waits for them.
     unsafe { crate::rt::retire::use_frames() };

@@ -12,6 +12,7 @@ use crate::tensor::{Foreign, HAS_FN, RETAINS, Tensor, Visit};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -91,6 +92,22 @@ pub fn show_to(visit: &PyVisit, search: impl FnOnce(&mut Visit)) -> Result<(), P
         }
     });
     answer
+}
+
+/// Called by the collector as a collection starts and stops: an entry of `gc.callbacks`.
+#[pyfunction]
+fn _collection(phase: &str, info: &Bound<PyDict>) -> PyResult<()> {
+    let generation: Option<u8> = info.get_item("generation")?.map(|g| g.extract()).transpose()?;
+    // From 3.14 the middle generation stands for a part of all objects, and no collection is full unless asked for.
+    let young = if info.py().version_info() >= (3, 14) { 1 } else { 2 };
+    foreign_refs::young_collection(phase == "start" && generation.is_some_and(|g| g < young));
+    Ok(())
+}
+
+/// Has the collector tell of its collections.
+pub fn listen_to_collector(m: &Bound<PyModule>) -> PyResult<()> {
+    let callbacks = m.py().import("gc")?.getattr("callbacks")?;
+    callbacks.call_method1("append", (wrap_pyfunction!(_collection, m)?,)).map(drop)
 }
 
 /// Whether the object is the only owner of its tensor. If a graph or a gradient also owns it, the object is not garbage
