@@ -8,11 +8,12 @@ use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::op::*;
 use crate::ops::movement::copy::CLONE;
+use crate::ops::reduce::var_std::VAR_MEAN_CORRECTION;
 use crate::ops::view::reshape::SELECT;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&BATCH_NORM, &NATIVE_BATCH_NORM];
+pub static OPS: &[&Op] = &[&BATCH_NORM, &NATIVE_BATCH_NORM, &UPDATE_STATS];
 
 /// Arguments of `NATIVE_BATCH_NORM`.
 const SIG: Signature = sig(
@@ -24,16 +25,33 @@ const EPS: usize = SIG.arg("eps");
 /// Weight, bias and the running statistics.
 const PARAMETERS: [usize; 4] = [1, 2, 3, 4];
 
+pub(super) fn check_rank(x: &Tensor) -> Result<()> {
+    if x.ndim() >= 2 {
+        return Ok(());
+    }
+    let n = x.ndim().max(1) as i64;
+    let range = format!("[{}, {}]", -n, n - 1);
+    Err(Error::index(format!("Dimension out of range (expected to be in range of {range}, but got 1)")))
+}
+
+fn check_length(name: &str, t: Option<&Tensor>, channels: usize) -> Result<()> {
+    match t.filter(|t| t.numel() != channels) {
+        Some(t) => Err(Error::runtime(format!("{name} should contain {channels} elements not {}", t.numel()))),
+        None => Ok(()),
+    }
+}
+
+fn check_elements(x: &Tensor) -> Result<()> {
+    if x.numel() > 0 {
+        return Ok(());
+    }
+    let sizes = Show(x.shape());
+    Err(Error::runtime(format!("input tensor must have at least one element, but got input_sizes = {sizes}")))
+}
+
 fn check(c: &Call) -> Result<()> {
     let x = c.tensor(0)?;
-    if x.ndim() < 2 {
-        let n = x.ndim().max(1) as i64;
-        return Err(Error::index(format!(
-            "Dimension out of range (expected to be in range of [{}, {}], but got 1)",
-            -n,
-            n - 1
-        )));
-    }
+    check_rank(x)?;
     let channels = x.size(1);
     let (mean, var) = (c.opt_tensor(3), c.opt_tensor(4));
     if mean.is_some() != var.is_some() {
@@ -43,9 +61,7 @@ fn check(c: &Call) -> Result<()> {
         return Err(Error::runtime("running_mean must be defined in evaluation mode"));
     }
     for (name, i) in ["weight", "bias", "running_mean", "running_var"].into_iter().zip(PARAMETERS) {
-        if let Some(t) = c.opt_tensor(i).filter(|t| t.numel() != channels) {
-            return Err(Error::runtime(format!("{name} should contain {channels} elements not {}", t.numel())));
-        }
+        check_length(name, c.opt_tensor(i), channels)?;
     }
     check_float(x, "batch_norm")
 }
@@ -53,11 +69,8 @@ fn check(c: &Call) -> Result<()> {
 fn infer(c: &Call) -> Result<Specs> {
     check(c)?;
     let x = c.tensor(0)?;
-    if x.numel() == 0 && c.flag(TRAINING) {
-        return Err(Error::runtime(format!(
-            "input tensor must have at least one element, but got input_sizes = {}",
-            Show(x.shape())
-        )));
+    if c.flag(TRAINING) {
+        check_elements(x)?;
     }
     let dtype = statistic_dtype(x, &PARAMETERS.map(|i| c.opt_tensor(i)))?;
     let count = if c.flag(TRAINING) { x.size(1) } else { 0 };
@@ -108,14 +121,20 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let [mean, rstd, var] = [&out[1], &out[2], &variance].map(|t| t.gpu_view());
     gpu::normalise(&of, &y.gpu_view()?, &mean?, &rstd?, &var?)?;
     let Some((mean, var)) = running else { return Ok(()) };
-    let (n, m) = ((x.numel() / x.size(1)) as f64, c.float(MOMENTUM)?);
-    // As on the CPU, of one element the unbiased variance is none: 0 / 0.
-    let unbiased = Term::from(&variance) * n / Term::number(Scalar::Float(n - 1.0));
-    for (old, new) in [(mean, Term::from(&out[1])), (var, unbiased)] {
-        let moved = (Term::from(old) * (1.0 - m) + new.reshape(&Term::from(old).sizes()) * m).ok()?;
-        old.copy_raw(&moved)?;
-    }
-    Ok(())
+    let n = x.numel() / x.size(1);
+    approach(mean, Term::from(&out[1]), c.float(MOMENTUM)?)?;
+    approach(var, unbiased(Term::from(&variance), n), c.float(MOMENTUM)?)
+}
+
+/// The unbiased variance of `n` elements. Of one it is none, as on the CPU: 0 / 0.
+fn unbiased(var: Term, n: usize) -> Term {
+    var * n as f64 / Term::number(Scalar::Float(n as f64 - 1.0))
+}
+
+/// A running statistic moves towards that of a batch. It has no new version.
+fn approach(running: &Tensor, new: Term, momentum: f64) -> Result<()> {
+    let old = Term::from(running);
+    running.copy_raw(&(old.clone() * (1.0 - momentum) + new.reshape(&old.sizes()) * momentum).ok()?)
 }
 
 /// The result in evaluation, from elementwise ops.
@@ -231,5 +250,56 @@ pub static NATIVE_BATCH_NORM: Op = Op {
         ("f64[4,3], f32[3], None, None, None, True, 0.1, 1e-05", "RuntimeError", "all inputs must share same datatype"),
     ],
     batch: Batching::Rule(crate::ops::support::batch_layers::batch_norm),
+    ..OP
+};
+
+/// The running statistics, each of which may be absent.
+const RUNNING: [usize; 2] = [1, 2];
+
+fn infer_stats(c: &Call) -> Result<Specs> {
+    let x = c.tensor(0)?;
+    check_rank(x)?;
+    check_float(x, "batch_norm_update_stats_cpu")?;
+    check_elements(x)?;
+    let running = RUNNING.map(|i| c.opt_tensor(i));
+    check_length("running_mean", running[0], x.size(1))?;
+    check_length("running_var", running[1], x.size(1))?;
+    let statistic = Spec::new(&[x.size(1)], statistic_dtype(x, &running)?, x.device());
+    Ok(smallvec![statistic.clone(), statistic])
+}
+
+fn update_stats(c: &Call) -> Result<Outputs> {
+    let (specs, x) = (infer_stats(c)?, c.tensor(0)?);
+    let wide = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let dims: Ints = (0..x.ndim() as i64).filter(|&d| d != 1).collect();
+    let moments = VAR_MEAN_CORRECTION.calls((Term::from(x).to_dtype(wide), dims, 0.0))?;
+    let (var, mean) = (Term::from(&moments[0]), Term::from(&moments[1]));
+    let news = [mean.clone(), unbiased(var.clone(), x.numel() / x.size(1))];
+    for (i, new) in RUNNING.into_iter().zip(news) {
+        c.opt_tensor(i).map_or(Ok(()), |running| approach(running, new, c.float(3)?))?;
+    }
+    Ok(smallvec![mean.to_dtype(specs[0].dtype).ok()?, var.to_dtype(specs[0].dtype).ok()?])
+}
+
+pub static UPDATE_STATS: Op = Op {
+    sig: sig(
+        "batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum) -> Tensor[]",
+    ),
+    doc: "Mean and variance (divided by n) of each channel of [batch, channels, ..]; the running statistics move towards them by `momentum`, the variance unbiased.",
+    forms: F,
+    body: opaque(infer_stats, update_stats),
+    vjp: Vjp::Missing,
+    moves: |c| RUNNING.iter().filter(|&&i| c.opt_tensor(i).is_some()).fold(0, |bits, &i| bits | 1 << i),
+    samples: &[
+        "f32[4,3](nograd), None, None, 0.1",
+        "f32[2,3,4](nograd), f32[3](nograd), f32[3](pos, nograd), 0.1",
+        "bf16[4,3,2](nograd), f32[3](nograd), None, 0.3",
+    ],
+    errors: &[
+        ("f32[4], None, None, 0.1", "IndexError", "Dimension out of range"),
+        ("f32[0,3], None, None, 0.1", "RuntimeError", "input tensor must have at least one element"),
+        ("f32[4,3], f32[2], None, 0.1", "RuntimeError", "running_mean should contain 3 elements not 2"),
+        ("i64[4,3], None, None, 0.1", "NotImplementedError", "batch_norm_update_stats_cpu"),
+    ],
     ..OP
 };

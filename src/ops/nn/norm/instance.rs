@@ -1,6 +1,6 @@
 //! Instance normalisation: each channel of each sample, as batch normalisation of one sample with all those channels.
 
-use super::batch::{BATCH_NORM, running_statistics};
+use super::batch::{BATCH_NORM, check_rank, running_statistics};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::movement::copy::CONTIGUOUS;
@@ -19,11 +19,7 @@ fn run(c: &Call) -> Result<Outputs> {
             "Expected running_mean and running_var to be defined when use_input_stats is false",
         ));
     }
-    if x.ndim() < 2 {
-        let n = x.ndim().max(1) as i64;
-        let range = format!("[{}, {}]", -n, n - 1);
-        return Err(Error::index(format!("Dimension out of range (expected to be in range of {range}, but got 1)")));
-    }
+    check_rank(x)?;
     let whole = Term::from(x).sizes();
     let (n, channels) = (whole[0], whole[1]);
     let mut shape = whole.clone();
