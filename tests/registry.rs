@@ -150,6 +150,15 @@ fn every_row_has_a_fitting_name() {
 }
 
 #[test]
+fn every_parameter_is_found_by_its_name() {
+    use rustgrad::op::Key;
+    every_row(|op| {
+        let mut names = op.sig.params().iter().map(|p| p.name(&op.sig)).enumerate();
+        names.find(|(i, name)| name.position(&op.sig) != *i).map(|(_, name)| format!("'{name}' is found elsewhere"))
+    });
+}
+
+#[test]
 fn a_deprecated_order_has_the_parameters_of_its_op() {
     every_row(|op| {
         let mut old = op.deprecated.iter().flat_map(|s| s.params().iter().map(|p| p.name(s)));

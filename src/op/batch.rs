@@ -53,6 +53,9 @@ impl Arguments for BatchedCall<'_> {
     fn arguments(&self) -> &[Value<'_>] {
         self.args
     }
+    fn op(&self) -> &'static Op {
+        self.op
+    }
 }
 
 impl BatchedCall<'_> {

@@ -26,6 +26,9 @@ impl Arguments for Call<'_> {
     fn arguments(&self) -> &[Value<'_>] {
         self.args
     }
+    fn op(&self) -> &'static Op {
+        self.op
+    }
 }
 
 impl<'a> Call<'a> {

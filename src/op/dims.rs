@@ -3,40 +3,44 @@
 use super::Op;
 use super::body::Call;
 use super::gradient::VjpCtx;
-use super::value::{Arguments, Value};
+use super::value::{Arguments, Key, Value};
 use crate::error::Result;
 use crate::layout::{Dims, wrap_dim, wrap_dims};
 
 /// Reading the arguments whose kind is `Dim`, counted from the front.
 pub trait Dimensions: Arguments {
-    fn op(&self) -> &'static Op;
     /// How many dimensions the tensor in argument `i` has; of a list, its first item. `None` where there is no tensor.
     fn rank(&self, i: usize) -> Option<usize>;
 
-    /// How many dimensions there are of which argument `i` names one; a 0-d tensor counts as having one.
-    fn choice_of_dims(&self, i: usize) -> usize {
-        let of = self.op().sig.params()[i].dim_of.unwrap_or_else(|| mismatch(self.op(), i, "a dimension"));
+    /// How many dimensions there are of which an argument names one; a 0-d tensor counts as having one.
+    fn choice_of_dims(&self, key: impl Key) -> usize {
+        let sig = &self.op().sig;
+        let of = sig.params().get(key.position(sig)).and_then(|p| p.dim_of);
+        let of = of.unwrap_or_else(|| mismatch(self.op(), key, "a dimension"));
         (self.rank(of.tensor.into()).unwrap_or(0) + usize::from(of.extra)).max(1)
     }
-    fn opt_dim(&self, i: usize) -> Option<usize> {
+    fn opt_dim(&self, key: impl Key) -> Option<usize> {
+        let i = key.position(&self.op().sig);
         let n = self.choice_of_dims(i);
         self.opt_int(i).map(|d| from_front(d, n))
     }
-    fn dim(&self, i: usize) -> usize {
-        self.opt_dim(i).unwrap_or_else(|| mismatch(self.op(), i, "a dimension"))
+    fn dim(&self, key: impl Key) -> usize {
+        self.opt_dim(key).unwrap_or_else(|| mismatch(self.op(), key, "a dimension"))
     }
     /// A list of dimensions in which one may stand twice.
-    fn opt_dims(&self, i: usize) -> Option<Dims> {
+    fn opt_dims(&self, key: impl Key) -> Option<Dims> {
+        let i = key.position(&self.op().sig);
         let n = self.choice_of_dims(i);
         self.opt_ints(i).map(|dims| dims.iter().map(|&d| from_front(d, n)).collect())
     }
     /// A list of dimensions in which none may stand twice. Errors: RuntimeError where one does.
-    fn opt_distinct_dims(&self, i: usize) -> Result<Option<Dims>> {
+    fn opt_distinct_dims(&self, key: impl Key) -> Result<Option<Dims>> {
+        let i = key.position(&self.op().sig);
         let n = self.choice_of_dims(i);
         self.opt_ints(i).map(|dims| wrap_dims(dims, n)).transpose()
     }
-    fn distinct_dims(&self, i: usize) -> Result<Dims> {
-        Ok(self.opt_distinct_dims(i)?.unwrap_or_default())
+    fn distinct_dims(&self, key: impl Key) -> Result<Dims> {
+        Ok(self.opt_distinct_dims(key)?.unwrap_or_default())
     }
 }
 
@@ -47,18 +51,12 @@ fn from_front(dim: i64, n: usize) -> usize {
 }
 
 impl Dimensions for Call<'_> {
-    fn op(&self) -> &'static Op {
-        self.op
-    }
     fn rank(&self, i: usize) -> Option<usize> {
         self.args[i].tensors().next().map(|t| t.ndim())
     }
 }
 
 impl Dimensions for VjpCtx<'_> {
-    fn op(&self) -> &'static Op {
-        self.call.op
-    }
     fn rank(&self, i: usize) -> Option<usize> {
         self.metas.iter().find(|(at, _)| *at == i).map(|(_, f)| f.shape.len())
     }
@@ -90,6 +88,6 @@ impl Call<'_> {
 /// An argument that is not what its declaration says: a mistake in the op, which no caller can make.
 #[cold]
 #[track_caller]
-pub(super) fn mismatch(op: &Op, i: usize, expected: &str) -> ! {
-    panic!("{}: argument {i} is not {expected}", op.name())
+pub(super) fn mismatch(op: &Op, key: impl Key, expected: &str) -> ! {
+    panic!("{}: argument {key} is not {expected}", op.name())
 }

@@ -6,7 +6,7 @@
 use super::body::Call;
 use super::dims::mismatch;
 use super::term::Term;
-use super::value::{Arguments, Value};
+use super::value::{Arguments, Key, Value};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
@@ -153,6 +153,9 @@ impl Arguments for VjpCtx<'_> {
     fn arguments(&self) -> &[Value<'_>] {
         self.call.args
     }
+    fn op(&self) -> &'static super::Op {
+        self.call.op
+    }
 }
 
 impl VjpCtx<'_> {
@@ -173,31 +176,31 @@ impl VjpCtx<'_> {
     pub fn has_grad(&self, i: usize) -> bool {
         self.grads[i].is_some()
     }
-    pub fn wants(&self, arg: usize) -> bool {
-        self.wanted & (1 << arg) != 0
+    pub fn wants(&self, arg: impl Key) -> bool {
+        self.wanted >> arg.position(&self.call.op.sig) & 1 != 0
     }
     /// A saved argument, tensor or number.
-    pub fn arg(&self, i: usize) -> Term {
-        match &self.call.args[i] {
+    pub fn arg(&self, key: impl Key) -> Term {
+        match self.argument(key) {
             Value::Scalar(s) => Term::number(*s),
             v => match v.as_tensor() {
                 Some(t) => Term::from(t),
-                None => Term(Err(Error::internal(format!("gradient: argument {i} was not saved")))),
+                None => Term(Err(Error::internal(format!("gradient: argument {key} was not saved")))),
             },
         }
     }
     /// A number among the arguments.
-    pub fn scalar(&self, i: usize) -> Scalar {
-        self.opt_scalar(i).unwrap_or_else(|| mismatch(self.call.op, i, "a number"))
+    pub fn scalar(&self, key: impl Key) -> Scalar {
+        self.opt_scalar(key).unwrap_or_else(|| mismatch(self.call.op, key, "a number"))
     }
-    pub fn int(&self, i: usize) -> i64 {
-        self.scalar(i).to_i64()
+    pub fn int(&self, key: impl Key) -> i64 {
+        self.scalar(key).to_i64()
     }
-    pub fn float(&self, i: usize) -> f64 {
-        self.scalar(i).to_f64()
+    pub fn float(&self, key: impl Key) -> f64 {
+        self.scalar(key).to_f64()
     }
-    pub fn ints(&self, i: usize) -> &[i64] {
-        self.opt_ints(i).unwrap_or_else(|| mismatch(self.call.op, i, "a list of ints"))
+    pub fn ints(&self, key: impl Key) -> &[i64] {
+        self.opt_ints(key).unwrap_or_else(|| mismatch(self.call.op, key, "a list of ints"))
     }
     /// A saved output.
     pub fn out(&self, i: usize) -> Term {
@@ -207,7 +210,8 @@ impl VjpCtx<'_> {
         }
     }
     /// Shape, dtype and device of a tensor argument; a number counts as 0-d.
-    pub fn meta_of(&self, i: usize) -> TensorMeta {
+    pub fn meta_of(&self, key: impl Key) -> TensorMeta {
+        let i = key.position(&self.call.op.sig);
         match self.metas.iter().find(|(a, _)| *a == i) {
             Some((_, f)) => f.clone(),
             None => {
@@ -219,14 +223,14 @@ impl VjpCtx<'_> {
             }
         }
     }
-    pub fn shape(&self, i: usize) -> Dims {
-        self.meta_of(i).shape
+    pub fn shape(&self, key: impl Key) -> Dims {
+        self.meta_of(key).shape
     }
-    pub fn ndim(&self, i: usize) -> usize {
-        self.meta_of(i).shape.len()
+    pub fn ndim(&self, key: impl Key) -> usize {
+        self.meta_of(key).shape.len()
     }
     /// The sizes of an argument as op arguments.
-    pub fn sizes(&self, i: usize) -> super::Ints {
-        self.meta_of(i).shape.iter().map(|&d| d as i64).collect()
+    pub fn sizes(&self, key: impl Key) -> super::Ints {
+        self.meta_of(key).shape.iter().map(|&d| d as i64).collect()
     }
 }

@@ -29,7 +29,7 @@ pub use self::gradient::{A0, A1, A2, A3, A4, Grad, Joint, Jvp, OUT0, OUT1, OUT2,
 pub use self::kind::Kind;
 pub use self::signature::{Param, Returns, Signature, sig};
 pub use self::term::{IntoArg, IntoArgs, Term};
-pub use self::value::{Args, Arguments, Ints, Outputs, Value, push_default};
+pub use self::value::{Args, Arguments, Ints, Key, Outputs, Value, push_default};
 
 use crate::error::{Error, Result};
 use std::borrow::Cow;

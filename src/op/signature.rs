@@ -63,6 +63,8 @@ pub struct Signature {
     /// The declaration as written.
     pub text: &'static str,
     name_len: u16,
+    /// Digests of the parameters' names, which all differ: what a name among a body's arguments is looked for in.
+    digests: [u32; MAX_PARAMS],
     params: [Param; MAX_PARAMS],
     count: u8,
     pub returns: Returns,
@@ -85,6 +87,7 @@ pub const fn sig(text: &'static str) -> Signature {
     let mut s = Signature {
         text,
         name_len: open as u16,
+        digests: [0; MAX_PARAMS],
         params: [Param::NONE; MAX_PARAMS],
         count: 0,
         returns: Returns::One,
@@ -104,7 +107,11 @@ pub const fn sig(text: &'static str) -> Signature {
             continue;
         }
         assert!((s.count as usize) < MAX_PARAMS, "signature: more than MAX_PARAMS parameters");
-        s.params[s.count as usize] = Param::parse(b, item, keyword_only);
+        let param = Param::parse(b, item, keyword_only);
+        let named = digest(cut(b, param.name));
+        assert!(s.position_of(named) == MAX_PARAMS, "signature: two names that are alike");
+        s.digests[s.count as usize] = named;
+        s.params[s.count as usize] = param;
         s.count += 1;
         if !keyword_only {
             s.positional += 1;
@@ -113,6 +120,17 @@ pub const fn sig(text: &'static str) -> Signature {
     s.note_facts(b);
     s.parse_returns(b, Span::new(close + 5, b.len()));
     s
+}
+
+/// A number that tells the names of one signature apart: the length and four letters.
+#[inline(always)]
+pub(super) const fn digest(name: &[u8]) -> u32 {
+    let n = name.len();
+    if n == 0 {
+        return 0;
+    }
+    let third = if n > 2 { name[2] } else { 0 };
+    u32::from_le_bytes([name[0], third, name[n.saturating_sub(2)], name[n - 1]]).rotate_left(n as u32 % 32)
 }
 
 impl Signature {
@@ -203,6 +221,15 @@ impl Signature {
             None => panic!("signature: no parameter of this name"),
         }
     }
+    /// The position of the parameter whose name has this digest; `MAX_PARAMS` if there is none.
+    #[inline]
+    pub(super) const fn position_of(&self, digest: u32) -> usize {
+        let mut i = 0;
+        while i < MAX_PARAMS && self.digests[i] != digest {
+            i += 1;
+        }
+        i
+    }
     /// With the overload: `sum.dim`, `nn.functional.relu`.
     #[inline]
     pub fn name(&self) -> &'static str {
@@ -229,6 +256,7 @@ impl Signature {
         let at = self.index_of("self").filter(|&i| i > 0)?;
         let mut moved = *self;
         moved.params[..=at].rotate_right(1);
+        moved.digests[..=at].rotate_right(1);
         Some(moved)
     }
 }

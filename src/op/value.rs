@@ -1,8 +1,9 @@
 //! Arguments of an op, parsed from Python or given from Rust.
 
+use super::Op;
 use super::choice::{Choice, Enumerated};
 use super::generator::Generator;
-use super::signature::{Default, Param, Signature};
+use super::signature::{Default, Param, Signature, digest};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
@@ -11,6 +12,7 @@ use crate::rt::emplace;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::sync::Arc;
 
 pub type Ints = SmallVec<[i64; 5]>;
@@ -109,98 +111,126 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Access to arguments by position. A wrong kind is a mistake in the op's declaration, hence an internal error.
+/// Which argument: its name in the op's signature, or its position.
+///
+/// A name is found by its digest, a constant where the name is a literal. `tests/test_argument_names.py` reads every name
+/// that an op's functions use; a build with debug assertions checks those that it meets.
+pub trait Key: Copy + Display {
+    fn position(self, sig: &Signature) -> usize;
+}
+
+impl Key for usize {
+    #[inline(always)]
+    fn position(self, _: &Signature) -> usize {
+        self
+    }
+}
+
+impl Key for &str {
+    #[inline(always)]
+    fn position(self, sig: &Signature) -> usize {
+        let i = sig.position_of(digest(self.as_bytes()));
+        debug_assert!(
+            sig.params().get(i).is_some_and(|p| p.name(sig) == self),
+            "{}: no parameter '{self}'",
+            sig.name()
+        );
+        i
+    }
+}
+
+/// Access to arguments by name or position. A wrong kind is a mistake in the op's declaration, hence an internal error.
 pub trait Arguments {
     fn arguments(&self) -> &[Value<'_>];
+    fn op(&self) -> &'static Op;
 
-    fn tensor(&self, i: usize) -> Result<&Tensor> {
-        self.arguments()[i].as_tensor().ok_or_else(|| wrong(i, "a tensor"))
+    /// The value of an argument; of one that the op does not have, `None`.
+    #[inline(always)]
+    fn argument(&self, key: impl Key) -> &Value<'_> {
+        self.arguments().get(key.position(&self.op().sig)).unwrap_or(&Value::None)
     }
-    fn opt_tensor(&self, i: usize) -> Option<&Tensor> {
-        self.arguments()[i].as_tensor()
+    fn tensor(&self, key: impl Key) -> Result<&Tensor> {
+        self.argument(key).as_tensor().ok_or_else(|| wrong(self.op(), key, "a tensor"))
+    }
+    fn opt_tensor(&self, key: impl Key) -> Option<&Tensor> {
+        self.argument(key).as_tensor()
     }
     /// A list of tensors; `None` items are skipped.
-    fn tensors(&self, i: usize) -> Vec<Tensor> {
-        self.arguments()[i].tensors().cloned().collect()
+    fn tensors(&self, key: impl Key) -> Vec<Tensor> {
+        self.argument(key).tensors().cloned().collect()
     }
-    fn scalar(&self, i: usize) -> Result<Scalar> {
-        self.opt_scalar(i).ok_or_else(|| wrong(i, "a number"))
+    fn scalar(&self, key: impl Key) -> Result<Scalar> {
+        self.opt_scalar(key).ok_or_else(|| wrong(self.op(), key, "a number"))
     }
-    fn opt_scalar(&self, i: usize) -> Option<Scalar> {
-        match &self.arguments()[i] {
+    fn opt_scalar(&self, key: impl Key) -> Option<Scalar> {
+        match self.argument(key) {
             Value::Scalar(s) => Some(*s),
             _ => None,
         }
     }
-    fn int(&self, i: usize) -> Result<i64> {
-        Ok(self.scalar(i)?.to_i64())
+    fn int(&self, key: impl Key) -> Result<i64> {
+        Ok(self.scalar(key)?.to_i64())
     }
-    fn opt_int(&self, i: usize) -> Option<i64> {
-        self.opt_scalar(i).map(Scalar::to_i64)
+    fn opt_int(&self, key: impl Key) -> Option<i64> {
+        self.opt_scalar(key).map(Scalar::to_i64)
     }
-    fn float(&self, i: usize) -> Result<f64> {
-        let s = self.scalar(i)?;
+    fn float(&self, key: impl Key) -> Result<f64> {
+        let s = self.scalar(key)?;
         s.check_fits(DType::F64).map(|()| s.to_f64())
     }
-    fn opt_float(&self, i: usize) -> Option<f64> {
-        self.opt_scalar(i).map(Scalar::to_f64)
+    fn opt_float(&self, key: impl Key) -> Option<f64> {
+        self.opt_scalar(key).map(Scalar::to_f64)
     }
-    fn flag(&self, i: usize) -> bool {
-        self.opt_scalar(i).is_some_and(Scalar::to_bool)
+    fn flag(&self, key: impl Key) -> bool {
+        self.opt_scalar(key).is_some_and(Scalar::to_bool)
     }
-    fn ints(&self, i: usize) -> Result<&[i64]> {
-        self.opt_ints(i).ok_or_else(|| wrong(i, "a list of ints"))
+    fn ints(&self, key: impl Key) -> Result<&[i64]> {
+        self.opt_ints(key).ok_or_else(|| wrong(self.op(), key, "a list of ints"))
     }
-    fn opt_ints(&self, i: usize) -> Option<&[i64]> {
-        match &self.arguments()[i] {
+    fn opt_ints(&self, key: impl Key) -> Option<&[i64]> {
+        match self.argument(key) {
             Value::Ints(v) => Some(v),
             _ => None,
         }
     }
-    fn dtype(&self, i: usize) -> Option<DType> {
-        match &self.arguments()[i] {
+    fn dtype(&self, key: impl Key) -> Option<DType> {
+        match self.argument(key) {
             Value::DType(d) => Some(*d),
             _ => None,
         }
     }
-    fn device(&self, i: usize) -> Option<Device> {
-        match &self.arguments()[i] {
+    fn device(&self, key: impl Key) -> Option<Device> {
+        match self.argument(key) {
             Value::Device(d) => Some(*d),
             _ => None,
         }
     }
-    fn format(&self, i: usize) -> Option<Format> {
-        match &self.arguments()[i] {
+    fn format(&self, key: impl Key) -> Option<Format> {
+        match self.argument(key) {
             Value::Format(f) => Some(*f),
             _ => None,
         }
     }
-    fn str(&self, i: usize) -> Option<&str> {
-        match &self.arguments()[i] {
+    fn str(&self, key: impl Key) -> Option<&str> {
+        match self.argument(key) {
             Value::Str(s) => Some(s),
             Value::Choice(c) => Some(c.name),
             _ => None,
         }
     }
     /// An enumerated string as a Rust enum.
-    fn choice<T: Enumerated>(&self, i: usize) -> T
-    where
-        Self: Sized,
-    {
-        self.opt_choice(i)
-            .unwrap_or_else(|| panic!("argument {i}: expected one of the strings that the signature lists"))
+    fn choice<T: Enumerated>(&self, key: impl Key) -> T {
+        self.opt_choice(key)
+            .unwrap_or_else(|| super::dims::mismatch(self.op(), key, "one of the strings that the signature lists"))
     }
-    fn opt_choice<T: Enumerated>(&self, i: usize) -> Option<T>
-    where
-        Self: Sized,
-    {
-        match &self.arguments()[i] {
+    fn opt_choice<T: Enumerated>(&self, key: impl Key) -> Option<T> {
+        match self.argument(key) {
             Value::Choice(c) => Some(T::of(*c)),
             _ => None,
         }
     }
-    fn generator(&self, i: usize) -> Option<&Arc<Generator>> {
-        match &self.arguments()[i] {
+    fn generator(&self, key: impl Key) -> Option<&Arc<Generator>> {
+        match self.argument(key) {
             Value::Generator(g) => Some(g),
             _ => None,
         }
@@ -208,14 +238,8 @@ pub trait Arguments {
 }
 
 #[cold]
-fn wrong(i: usize, expected: &str) -> Error {
-    Error::internal(format!("argument {i}: expected {expected}"))
-}
-
-impl Arguments for [Value<'_>] {
-    fn arguments(&self) -> &[Value<'_>] {
-        self
-    }
+fn wrong(op: &Op, key: impl Key, expected: &str) -> Error {
+    Error::internal(format!("{}: argument {key}: expected {expected}", op.name()))
 }
 
 // --- from Rust values: `SUM.call((&x, dim, keepdim))` ------------------------------------------

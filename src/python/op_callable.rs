@@ -288,7 +288,7 @@ fn warn_resized(py: Python, old: &[usize], new: &[usize]) -> PyResult<()> {
 /// How far below the caller's frame a warning of the op points: what PyTorch's `_stacklevel` asks for beyond its default.
 #[cold]
 fn frames_below(op: &'static Op, args: &Args) -> i32 {
-    let level = op.sig.index_of("_stacklevel").and_then(|i| args.opt_int(i));
+    let level = op.sig.index_of("_stacklevel").and_then(|i| Call { op, args }.opt_int(i));
     level.map_or(1, |l| l.clamp(3, 64) as i32 - 2)
 }
 

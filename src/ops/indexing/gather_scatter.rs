@@ -44,7 +44,7 @@ pub(crate) fn at_least_1d(t: &Tensor) -> Tensor {
     }
 }
 
-fn element_index(c: &dyn Arguments, name: &str) -> Result<Tensor> {
+fn element_index(c: &impl Arguments, name: &str) -> Result<Tensor> {
     let index = c.tensor(2)?;
     if index.numel() == 0 {
         return Tensor::empty(at_least_1d(index).shape(), DType::I64, index.device()); // of any dtype, as in PyTorch
@@ -54,7 +54,7 @@ fn element_index(c: &dyn Arguments, name: &str) -> Result<Tensor> {
 }
 
 /// The shape of the index of `gather`, whose dtype is checked; a 0-d one counts as one element.
-fn index_shape(c: &dyn Arguments) -> Result<Dims> {
+fn index_shape(c: &impl Arguments) -> Result<Dims> {
     let index = c.tensor(2)?;
     if index.numel() > 0 && !matches!(index.dtype(), DType::I32 | DType::I64) {
         return Err(Error::runtime("gather(): Expected dtype int32/int64 for index"));

@@ -14,13 +14,13 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&INDEX_SELECT, &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, &INDEX_FILL_TENSOR, &INDEX_REDUCE];
 
-fn vector(c: &dyn Arguments, name: &str) -> Result<Tensor> {
+fn vector(c: &impl Arguments, name: &str) -> Result<Tensor> {
     check_vector(c, name)?;
     index_as_i64(c.tensor(2)?, || Error::internal("the index was checked"))
 }
 
 /// An index of at most one dimension, int64 or int32.
-fn check_vector(c: &dyn Arguments, name: &str) -> Result<()> {
+fn check_vector(c: &impl Arguments, name: &str) -> Result<()> {
     let index = c.tensor(2)?;
     if index.ndim() > 1 {
         return Err(Error::index(format!(

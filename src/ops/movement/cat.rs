@@ -29,7 +29,7 @@ fn is_legacy_empty(shape: &[usize]) -> bool {
 }
 
 /// The dimension that grows. For only such empty tensors any dimension is valid.
-fn cat_dim(c: &dyn Arguments, list: &[Tensor]) -> Result<usize> {
+fn cat_dim(c: &impl Arguments, list: &[Tensor]) -> Result<usize> {
     match list.iter().find(|t| !is_legacy_empty(t.shape())) {
         Some(t) => wrap_dim(c.int(1)?, t.ndim()),
         None => Ok(0),

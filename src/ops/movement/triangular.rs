@@ -134,7 +134,7 @@ pub static TRIU_INDICES: Op = Op {
 };
 
 /// The two dimensions of the result that the diagonal runs over, and the result's shape.
-fn embedded(c: &dyn Dimensions) -> Result<(usize, usize, Dims)> {
+fn embedded(c: &impl Dimensions) -> Result<(usize, usize, Dims)> {
     let (t, offset) = (c.tensor(0)?, c.int(1)?);
     let _n = t.ndim() + 1;
     let (a, b) = (c.dim(2), c.dim(3));
@@ -201,7 +201,7 @@ pub static DIAG: Op = Op {
     ..OP
 };
 
-fn diagonal_of(t: &Tensor, c: &dyn Arguments) -> Result<Tensor> {
+fn diagonal_of(t: &Tensor, c: &impl Arguments) -> Result<Tensor> {
     Ok(t.with_layout(t.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)?))
 }
 

@@ -39,7 +39,7 @@ pub static OPS: &[&Op] = &[
 ];
 
 /// The generator in argument `at`, or the default one of `device`.
-pub(crate) fn source(c: &dyn Arguments, at: usize, device: Device) -> Result<&Generator> {
+pub(crate) fn source(c: &impl Arguments, at: usize, device: Device) -> Result<&Generator> {
     let Some(g) = c.generator(at) else { return Ok(default_generator(device)) };
     match g.device.kind() == device.kind() || device == Device::Meta {
         true => Ok(g),

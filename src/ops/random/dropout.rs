@@ -269,7 +269,7 @@ fn scale(p: f64, train: bool) -> f64 {
 }
 
 /// Whether argument 2 of `native_dropout` says to drop: None does.
-fn trains(c: &dyn Arguments) -> bool {
+fn trains(c: &impl Arguments) -> bool {
     c.opt_scalar(2).is_none_or(|train| train.to_bool())
 }
 

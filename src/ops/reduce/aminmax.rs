@@ -9,7 +9,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&AMINMAX];
 
 /// The dimension as a list; empty means all.
-fn dims(c: &dyn Arguments) -> Ints {
+fn dims(c: &impl Arguments) -> Ints {
     c.opt_int(1).into_iter().collect()
 }
 

@@ -11,7 +11,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SELECT_SCATTER, &SLICE_SCATTER, &DIAGONAL_SCATTER];
 
-type View = fn(&Layout, &dyn Dimensions) -> Result<Layout>;
+type View = fn(&Layout, &Call) -> Result<Layout>;
 
 /// The arguments after `src` define a view over (self, src, ..).
 fn written(c: &Call, view: View) -> Result<Specs> {
@@ -34,7 +34,7 @@ fn write(c: &Call, out: &[Tensor], view: View) -> Result<()> {
     out[0].with_layout(view(out[0].layout(), c)?).copy_raw(c.tensor(1)?)
 }
 
-fn selected(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
+fn selected(l: &Layout, c: &Call) -> Result<Layout> {
     let (dim, index) = (c.dim(2), c.int(3)?);
     let n = l.shape.get(dim).copied().unwrap_or(0) as i64;
     if index < -n || index >= n {
@@ -46,14 +46,14 @@ fn selected(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
     Ok(l.select(dim, index.rem_euclid(n) as usize))
 }
 
-fn slice(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
+fn slice(l: &Layout, c: &Call) -> Result<Layout> {
     if l.ndim() == 0 {
         return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
     }
     sliced(l, c.dim(2), [c.opt_int(3), c.opt_int(4), c.opt_int(5)])
 }
 
-fn diagonal(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
+fn diagonal(l: &Layout, c: &Call) -> Result<Layout> {
     l.diagonal(c.int(2)?, c.int(3)?, c.int(4)?)
 }
 

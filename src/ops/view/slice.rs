@@ -199,7 +199,7 @@ pub static UNFOLD: Op = Op {
     ..OP
 };
 
-fn unfolded(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
+fn unfolded(l: &Layout, c: &impl Dimensions) -> Result<Layout> {
     let (size, step) = (c.int(2)?, c.int(3)?);
     let dim = c.dim(1);
     let n = l.shape.get(dim).copied().unwrap_or(1) as i64;

@@ -40,7 +40,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(c: &dyn Arguments, dims: usize) -> Result<Steps> {
+    fn of(c: &impl Arguments, dims: usize) -> Result<Steps> {
         let each = |i: usize, name: &str| -> Result<Ints> {
             let given = c.ints(i)?;
             match given.len() {

@@ -31,7 +31,7 @@ fn pair(p: [i64; 2]) -> String {
 
 impl Windows {
     /// Reads kernel size, dilation, padding and stride from the arguments `first` on.
-    fn of(c: &dyn Arguments, image: [i64; 2], first: usize) -> Result<Windows> {
+    fn of(c: &impl Arguments, image: [i64; 2], first: usize) -> Result<Windows> {
         let each = |i: usize, name: &str| match c.ints(i)? {
             &[n] => Ok([n, n]),
             &[a, b] => Ok([a, b]),

@@ -107,7 +107,7 @@ pub static GRID_SAMPLER: Op = Op {
 };
 
 /// The three settings from the arguments at `at`.
-fn settings(c: &dyn Arguments, at: usize) -> Result<Settings> {
+fn settings(c: &impl Arguments, at: usize) -> Result<Settings> {
     let unknown = |name: &str, i: i64| Err(Error::value(format!("expected {name} to be 0, 1 or 2, got {i}")));
     let sampling = match c.int(at)? {
         0 => Sampling::Bilinear,

@@ -17,7 +17,7 @@ pub static OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D, &MEAN_POOL_BAC
 
 /// How windows move and what their sums are divided by. The arguments are at the same positions in the ops and in their
 /// gradient: kernel, stride, padding, ceil_mode, count_include_pad, divisor_override.
-fn steps<const D: usize>(c: &dyn Arguments) -> Result<(Steps<D>, Divisor)> {
+fn steps<const D: usize>(c: &impl Arguments) -> Result<(Steps<D>, Divisor)> {
     let divisor = match c.opt_int(6) {
         Some(0) => return Err(Error::runtime("divisor must be not zero")),
         Some(n) => Divisor::Given(n),

@@ -49,7 +49,7 @@ fn each<const D: usize>(list: &[i64], what: &str) -> Result<[i64; D]> {
 
 impl<const D: usize> Steps<D> {
     /// From the arguments `kernel_size, stride, padding`, the first of which is at position 1.
-    fn of(c: &dyn Arguments, dilation: &[i64], ceil_mode: bool) -> Result<Steps<D>> {
+    fn of(c: &impl Arguments, dilation: &[i64], ceil_mode: bool) -> Result<Steps<D>> {
         let kernel = each(c.ints(1)?, "kernel_size must either")?;
         let stride = match c.opt_ints(2) {
             None | Some([]) => kernel,
