@@ -68,7 +68,7 @@ pub static NN_HARDTANH: Op = Op {
     ),
     doc: "Limits each element to `[min_val, max_val]`; the gradient at the limits is zero.",
     body: decompose(|c| {
-        let (low, high) = (c.float(1)?, c.float(2)?);
+        let (low, high) = (c.float("min_val")?, c.float("max_val")?);
         if low > high {
             return Err(Error::value("min_val cannot be greater than max_val"));
         }
@@ -149,7 +149,7 @@ impl MapReal<2> for HardShrink {
 static HARD_SHRINK: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, HardShrink>(), wgsl: "where_(le_(abs_(x), y), T(0), x)" };
 fn shrink_slope(c: &VjpCtx) -> Term {
-    back::SHRINK_BACKWARD.call((c.g(), c.arg(0), c.scalar(1)))
+    back::SHRINK_BACKWARD.call((c.g(), c.arg(0), c.scalar("lambd")))
 }
 pub static HARDSHRINK: Op = Op {
     sig: sig("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"),
@@ -181,7 +181,7 @@ pub static SOFTSHRINK: Op = Op {
     doc: "`x` moved towards zero by `lambd`, and zero where `|x| <= lambd`.",
     forms: FO,
     promote: Promote::By(|c, d| {
-        let (lambda, own) = (c.float(1)?, c.tensor(0)?.dtype());
+        let (lambda, own) = (c.float("lambd")?, c.tensor(0)?.dtype());
         if !(0.0..).contains(&lambda) {
             let most = match own {
                 DType::F16 => "65504",
@@ -218,8 +218,8 @@ static ABOVE: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.ordered::<3, Threshold>(), wgsl: "where_(le_(x, y), z, x)" };
 fn threshold_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
     let own = of_self_no_bool(c, d)?;
-    c.scalar(1)?.check_fits(own.0)?;
-    c.scalar(2)?.check_fits(own.0)?;
+    c.scalar("threshold")?.check_fits(own.0)?;
+    c.scalar("value")?.check_fits(own.0)?;
     Ok(own)
 }
 pub static THRESHOLD: Op = Op {
@@ -228,7 +228,7 @@ pub static THRESHOLD: Op = Op {
     forms: BEHIND,
     promote: Promote::By(threshold_dtype),
     body: elementwise(&ABOVE),
-    vjp: Vjp::Each(&[d(0, A0, |c| back::THRESHOLD_BACKWARD.call((c.g(), c.arg(0), c.scalar(1))))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| back::THRESHOLD_BACKWARD.call((c.g(), c.arg(0), c.scalar("threshold"))))]),
     samples: &["f32[2,3], 0.1, 2.0"],
     errors: &[
         ("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'"),
@@ -241,7 +241,7 @@ pub static THRESHOLD: Op = Op {
 pub static NN_THRESHOLD: Op = Op {
     sig: sig("nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor"),
     doc: "`x` where greater than `threshold`, else `value`.",
-    body: decompose(|c| run(c, 3, &THRESHOLD, (c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
+    body: decompose(|c| run(c, 3, &THRESHOLD, (c.tensor(0)?, c.scalar("threshold")?, c.scalar("value")?))),
     samples: &["f32[2,3], 0.1, 2.0", "i64[4], 1, 7", "f32[10](special), 0, -1"],
     errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
     reference: "np.where(x0 <= threshold, value, x0)",
@@ -252,7 +252,7 @@ pub static THRESHOLD_OUT: Op = Op {
     sig: sig("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"),
     doc: "`x` where greater than `threshold`, else `value`; see `nn.functional.threshold`.",
     forms: FO,
-    body: decompose(|c| THRESHOLD.calls((c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
+    body: decompose(|c| THRESHOLD.calls((c.tensor(0)?, c.scalar("threshold")?, c.scalar("value")?))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.1, 2.0", "i64[4], 1, 7"],
     errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
@@ -297,7 +297,7 @@ pub static PRELU: Op = Op {
     ..ACTIVATION
 };
 fn prelu(c: &Call) -> Result<Outputs> {
-    let (x, w) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, w) = (c.tensor(0)?, c.tensor("weight")?);
     if x.dtype() != w.dtype() {
         return Err(Error::runtime(format!(
             "Type promoting not supported. Got {} and {}",

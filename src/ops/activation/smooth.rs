@@ -128,7 +128,7 @@ pub static GELU: Op = Op {
     doc: "`x * Phi(x)` with the normal distribution function, or its approximation by 'tanh'. arXiv:1606.08415.",
     forms: FO,
     body: elementwise_by(
-        |c| match c.choice(1) {
+        |c| match c.choice("approximate") {
             Approximate::Tanh => Ok(&GELU_TANH),
             Approximate::None => Ok(&GELU_ERF),
         },
@@ -212,7 +212,9 @@ pub static LEAKY_RELU: Op = Op {
     doc: "`x` where positive, else `negative_slope * x`.",
     forms: BEHIND,
     body: elementwise(&LEAKY),
-    vjp: Vjp::Each(&[d(0, A0, |c| piecewise_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), c.scalar(1))))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| {
+        piecewise_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), c.scalar("negative_slope")))
+    })]),
     samples: &["f32[2,3], 0.1"],
     errors: &[("i64[2], 0.1", "RuntimeError", "not implemented for 'Long'")],
     ..ACTIVATION
@@ -220,7 +222,7 @@ pub static LEAKY_RELU: Op = Op {
 pub static NN_LEAKY_RELU: Op = Op {
     sig: sig("nn.functional.leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `negative_slope * x`.",
-    body: decompose(|c| run(c, 2, &LEAKY_RELU, (c.tensor(0)?, c.float(1)?))),
+    body: decompose(|c| run(c, 2, &LEAKY_RELU, (c.tensor(0)?, c.float("negative_slope")?))),
     samples: &["f32[2,3]", "f64[4], 0.2", "f32[10](special)"],
     reference: "np.where(x0 > 0, x0, negative_slope * x0)",
     ..ACTIVATION
@@ -262,7 +264,7 @@ pub static CELU: Op = Op {
 pub static NN_ELU: Op = Op {
     sig: sig("nn.functional.elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289.",
-    body: decompose(|c| run(c, 2, &ELU, (c.tensor(0)?, c.float(1)?, 1.0, 1.0))),
+    body: decompose(|c| run(c, 2, &ELU, (c.tensor(0)?, c.float("alpha")?, 1.0, 1.0))),
     samples: &["f32[2,3]", "f64[4], 1.5", "f32[10](special)"],
     reference: "np.where(x0 > 0, x0, alpha * np.expm1(x0))",
     ..ACTIVATION
@@ -283,7 +285,7 @@ pub static NN_CELU: Op = Op {
     doc: "`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483.",
     aliases: &["celu"],
     body: decompose(|c| {
-        let alpha = c.float(1)?;
+        let alpha = c.float("alpha")?;
         if alpha == 0.0 {
             return Err(Error::runtime("ZeroDivisionError: alpha cannot be 0 for CELU"));
         }

@@ -57,10 +57,10 @@ pub(crate) const FUSED: Op = Op {
 };
 
 pub(crate) fn g(c: &Call) -> Result<Term> {
-    c.tensor(0).map(Term::from)
+    c.tensor("grad").map(Term::from)
 }
 pub(crate) fn x(c: &Call) -> Result<Term> {
-    c.tensor(1).map(Term::from)
+    c.tensor("self").map(Term::from)
 }
 pub(crate) fn number<'a>(c: &Call, i: usize) -> Result<Value<'a>> {
     c.scalar(i).map(Value::Scalar)
@@ -96,8 +96,8 @@ static GELU_TANH: Rule = one_pass::<2, GeluTanhBackward>(
      * T(0.797884560802865356) * (T(1) + T(0.134145) * y * y))",
 );
 fn gelu(c: &Call) -> Result<Outputs> {
-    let x = || c.tensor(1).map(Term::from);
-    let slope = if c.choice::<Approximate>(2) == Approximate::Tanh {
+    let x = || c.tensor("self").map(Term::from);
+    let slope = if c.choice::<Approximate>("approximate") == Approximate::Tanh {
         let square = x()?.square();
         let t = (x()? * GELU_SCALE * (square.clone() * 0.044715 + 1)).tanh();
         let inner = (square * (3.0 * 0.044715) + 1) * GELU_SCALE;
@@ -119,7 +119,7 @@ pub static GELU_BACKWARD: Op = Op {
 pub static GELU_FUSED: Op = Op {
     sig: sig("_gelu_backward_fused(Tensor grad, Tensor self, str{none|tanh} approximate) -> Tensor"),
     body: elementwise_by(
-        |c| Ok(if c.choice::<Approximate>(2) == Approximate::Tanh { &GELU_TANH } else { &GELU_ERF }),
+        |c| Ok(if c.choice::<Approximate>("approximate") == Approximate::Tanh { &GELU_TANH } else { &GELU_ERF }),
         &[&GELU_ERF, &GELU_TANH],
     ),
     samples: GELU_SAMPLES,

@@ -29,7 +29,7 @@ pub static CARTESIAN_PROD: Op = Op {
     doc: "All rows with one element of each vector, the last one changing fastest.",
     forms: F,
     body: decompose(|c| {
-        let tensors = c.tensors(0);
+        let tensors = c.tensors("tensors");
         tensors.iter().try_for_each(vector)?;
         if tensors.len() == 1 {
             return Ok(tensors.into_iter().collect());
@@ -88,20 +88,20 @@ pub static CHOICES: Op = Op {
     forms: HIDDEN,
     body: opaque(
         |c| {
-            let (n, r) = (c.int(0)?.max(0), c.int(1)?.max(1));
-            let rows = count(n.into(), r.into(), c.flag(2));
+            let (n, r) = (c.int("n")?.max(0), c.int("r")?.max(1));
+            let rows = count(n.into(), r.into(), c.flag("with_replacement"));
             crate::layout::checked_numel(&[rows, r as usize])?;
-            Ok(Spec::one(&[rows, r as usize], DType::I64, c.device(3).unwrap_or_default()))
+            Ok(Spec::one(&[rows, r as usize], DType::I64, c.device("device").unwrap_or_default()))
         },
         |c| {
-            let (n, r) = (c.int(0)?.max(0), c.int(1)?.max(1));
+            let (n, r) = (c.int("n")?.max(0), c.int("r")?.max(1));
             // Each row is made of `r` numbers of its own.
             crate::rt::reserve::probe(
-                count(n.into(), r.into(), c.flag(2)).saturating_mul(r as usize).saturating_mul(8),
+                count(n.into(), r.into(), c.flag("with_replacement")).saturating_mul(r as usize).saturating_mul(8),
             )?;
-            let index = choices(n as usize, r as usize, c.flag(2))?;
+            let index = choices(n as usize, r as usize, c.flag("with_replacement"))?;
             let index = Term(Tensor::from_slice(&index, &[index.len() / r as usize, r as usize]));
-            index.to_device(c.device(3).unwrap_or_default()).outputs()
+            index.to_device(c.device("device").unwrap_or_default()).outputs()
         },
     ),
     vjp: Vjp::None("indices"),
@@ -115,7 +115,7 @@ pub static COMBINATIONS: Op = Op {
     doc: "All choices of `r` elements of a vector in their order, as rows; with replacement an element may repeat.",
     forms: F,
     body: decompose(|c| {
-        let (t, r) = (c.tensor(0)?, c.int(1)?);
+        let (t, r) = (c.tensor(0)?, c.int("r")?);
         vector(t)?;
         if r < 0 {
             return Err(Error::runtime(format!("Expect a non-negative number, but got {r}")));
@@ -123,7 +123,7 @@ pub static COMBINATIONS: Op = Op {
         if r == 0 {
             return ZEROS.calls(([0], t.dtype(), t.device()));
         }
-        let index = CHOICES.call((t.numel() as i64, r, c.flag(2), t.device())).ok()?;
+        let index = CHOICES.call((t.numel() as i64, r, c.flag("with_replacement"), t.device())).ok()?;
         INDEX.calls((t, vec![index]))
     }),
     vjp: Vjp::Composite,
@@ -150,8 +150,8 @@ pub static LINALG_VANDER: Op = Op {
     doc: "The Vandermonde matrix: the powers 0 to `N - 1` of each element in a new last dimension.",
     forms: F,
     body: decompose(|c| {
-        let x = c.tensor(0)?;
-        let n = c.opt_int(1).unwrap_or(x.shape().last().copied().unwrap_or(1) as i64);
+        let x = c.tensor("x")?;
+        let n = c.opt_int("N").unwrap_or(x.shape().last().copied().unwrap_or(1) as i64);
         if n <= 1 {
             return Err(Error::runtime("N must be greater than 1."));
         }
@@ -169,11 +169,11 @@ pub static VANDER: Op = Op {
     doc: "The powers of each element of a vector as columns, falling (or increasing) from left to right.",
     forms: F,
     body: decompose(|c| {
-        let x = c.tensor(0)?;
+        let x = c.tensor("x")?;
         if x.ndim() != 1 {
             return Err(Error::runtime("x must be a one-dimensional tensor."));
         }
-        let n = c.opt_int(1).unwrap_or(x.size(0) as i64);
+        let n = c.opt_int("N").unwrap_or(x.size(0) as i64);
         if n < 0 {
             return Err(Error::runtime(format!("N must be non-negative, but got {n}")));
         }
@@ -186,7 +186,7 @@ pub static VANDER: Op = Op {
             let products = CUMPROD.call((Term::from(x).unsqueeze(-1).expand(&[x.size(0) as i64, n - 1]), -1));
             COPY_.call_inplace((SLICE.call((&rising, 1, 1, n)), products))?;
         }
-        if c.flag(2) { Ok(smallvec![rising]) } else { FLIP.calls((rising, [1])) }
+        if c.flag("increasing") { Ok(smallvec![rising]) } else { FLIP.calls((rising, [1])) }
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3]", "f32[3], 2, True", "i64[3], 4", "f32[2], 0"],

@@ -24,7 +24,11 @@ pub(crate) fn created(c: &Call, size: usize, dtype: DType, device: usize) -> Res
 }
 /// Shape, dtype and device from arguments (size, dtype, device, ..); the default dtype is the float one.
 fn float_parts(c: &Call) -> Result<(Dims, DType, Device)> {
-    Ok((to_shape(c.ints(0)?)?, c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default()))
+    Ok((
+        to_shape(c.ints("size")?)?,
+        c.dtype("dtype").unwrap_or_else(default_dtype),
+        c.device("device").unwrap_or_default(),
+    ))
 }
 fn floats(c: &Call) -> Result<Specs> {
     let (shape, dtype, device) = float_parts(c)?;
@@ -71,10 +75,10 @@ pub static FULL: Op = Op {
     forms: FO,
     body: factory(
         |c| {
-            let value = c.scalar(1)?;
-            created(c, 0, c.dtype(2).unwrap_or_else(|| scalar_dtype(value)), 3)
+            let value = c.scalar("fill_value")?;
+            created(c, 0, c.dtype("dtype").unwrap_or_else(|| scalar_dtype(value)), 3)
         },
-        |c, out| fill_with(&out[0], c.scalar(1)?),
+        |c, out| fill_with(&out[0], c.scalar("fill_value")?),
     ),
     vjp: Vjp::None("creation"),
     samples: &["(2, 3), 2.5", "(2,), 3", "(2,), True"],

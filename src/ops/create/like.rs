@@ -59,13 +59,14 @@ pub static EMPTY: Op = Op {
     forms: FO,
     body: factory(
         |c| {
-            let layout = Layout::of(to_shape(c.ints(0)?)?);
-            let layout = match c.format(4) {
+            let layout = Layout::of(to_shape(c.ints("size")?)?);
+            let layout = match c.format("memory_format") {
                 Some(Format::Preserve) => return Err(Error::runtime("unsupported memory format option Preserve")),
                 Some(format) => layout.formed(format)?,
                 None => layout,
             };
-            let (dtype, device) = (c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default());
+            let (dtype, device) =
+                (c.dtype("dtype").unwrap_or_else(default_dtype), c.device("device").unwrap_or_default());
             Ok(smallvec![Spec { layout, dtype, device }])
         },
         left,
@@ -87,8 +88,9 @@ pub static EMPTY_STRIDED: Op = Op {
     forms: F,
     body: factory(
         |c| {
-            let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
-            let layout = Layout::as_strided(c.ints(0)?, c.ints(1)?, 0, isize::MAX as usize / 16)?;
+            let (dtype, device) =
+                (c.dtype("dtype").unwrap_or_else(default_dtype), c.device("device").unwrap_or_default());
+            let layout = Layout::as_strided(c.ints("size")?, c.ints("stride")?, 0, isize::MAX as usize / 16)?;
             Ok(smallvec![Spec { layout, dtype, device }])
         },
         left,
@@ -139,8 +141,9 @@ pub static EMPTY_PERMUTED: Op = Op {
     forms: F,
     body: factory(
         |c| {
-            let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
-            Ok(smallvec![Spec { layout: permuted(c.ints(0)?, c.ints(1)?)?, dtype, device }])
+            let (dtype, device) =
+                (c.dtype("dtype").unwrap_or_else(default_dtype), c.device("device").unwrap_or_default());
+            Ok(smallvec![Spec { layout: permuted(c.ints("size")?, c.ints("physical_layout")?)?, dtype, device }])
         },
         left,
     ),
@@ -209,7 +212,7 @@ pub static FULL_LIKE: Op = Op {
         "full_like(Tensor self, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "One number in the shape of another tensor.",
-    body: factory(|c| like(c, 2), |c, out| fill_with(&out[0], c.scalar(1)?)),
+    body: factory(|c| like(c, 2), |c, out| fill_with(&out[0], c.scalar("fill_value")?)),
     samples: &["f32[2,3], 2.5", "i64[2], 3", "f32[2], 1, dtype=float64"],
     errors: &[
         ("'a', 1", "TypeError", "must be Tensor"),
@@ -222,7 +225,7 @@ pub static FULL_LIKE: Op = Op {
 
 /// Arguments (self, size, .., dtype, device, requires_grad), the dtype being at `at`.
 fn new(c: &Call, at: usize) -> Result<Specs> {
-    let (t, shape) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
+    let (t, shape) = (c.tensor(0)?, to_shape(c.ints("size")?)?);
     Ok(Spec::one(&shape, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device())))
 }
 
@@ -271,7 +274,7 @@ pub static NEW_FULL: Op = Op {
         "new_full(Tensor self, Size size, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "One number, in self's dtype and on its device.",
-    body: factory(|c| new(c, 3), |c, out| fill_with(&out[0], c.scalar(2)?)),
+    body: factory(|c| new(c, 3), |c, out| fill_with(&out[0], c.scalar("fill_value")?)),
     samples: &["f32[2], (2, 3), 1.5", "i64[2], (2,), 7"],
     errors: &[("f32[2], (-1,), 0", "RuntimeError", "negative dimension")],
     reference: "np.full(size, fill_value, x0.dtype)",
@@ -285,14 +288,14 @@ pub static SCALAR_TENSOR: Op = Op {
     forms: F,
     body: factory(
         |c| {
-            let s = c.scalar(0)?;
-            let dtype = c.dtype(1).unwrap_or_else(|| match scalar_dtype(s) {
+            let s = c.scalar("s")?;
+            let dtype = c.dtype("dtype").unwrap_or_else(|| match scalar_dtype(s) {
                 d if d.is_complex() => d,
                 _ => default_dtype(),
             });
-            Ok(Spec::one(&[], dtype, c.device(2).unwrap_or_default()))
+            Ok(Spec::one(&[], dtype, c.device("device").unwrap_or_default()))
         },
-        |c, out| out[0].fill_raw(c.scalar(0)?),
+        |c, out| out[0].fill_raw(c.scalar("s")?),
     ),
     vjp: Vjp::None("creation"),
     samples: &["2.5", "3, dtype=int64"],

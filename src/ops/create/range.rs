@@ -117,7 +117,7 @@ fn closed_range(c: &Call) -> Result<Table> {
         return Err(Error::runtime("upper bound and lower bound inconsistent with step sign"));
     }
     let n = size(((end - start) / step).floor() + 1.0)?;
-    Table::new(n, c.dtype(3).unwrap_or_else(default_dtype), c.device(4), Sequence::Floats { start, step })
+    Table::new(n, c.dtype("dtype").unwrap_or_else(default_dtype), c.device("device"), Sequence::Floats { start, step })
 }
 
 pub static RANGE: Op = Op {
@@ -217,7 +217,7 @@ fn has_complex_end(c: &Call) -> bool {
 
 /// What a line looks like: arguments (start, end, steps, ..), the dtype being at `at`.
 fn line_specs(c: &Call, at: usize) -> Result<Specs> {
-    let (steps, is_complex) = (c.int(2)?, has_complex_end(c));
+    let (steps, is_complex) = (c.int("steps")?, has_complex_end(c));
     check_limits(c)?;
     if steps < 0 {
         return Err(Error::runtime("number of steps must be non-negative"));
@@ -317,7 +317,7 @@ pub static LOGSPACE: Op = Op {
     ),
     doc: "`base` to the powers of `steps` numbers from `start` to `end` at equal distances.",
     forms: FO,
-    body: opaque(|c| line_specs(c, 4), |c| line(c, 4, Some(c.float(3)?))),
+    body: opaque(|c| line_specs(c, 4), |c| line(c, 4, Some(c.float("base")?))),
     vjp: Vjp::None("creation"),
     samples: &["0, 2, 3", "0, 3, 4, base=2", "-1, 1, 5, dtype=float64", "0, 1.2, 4, dtype=int64"],
     errors: &[
@@ -355,7 +355,7 @@ pub static EYE: Op = Op {
     sig: sig("eye(int n, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "The identity matrix.",
     forms: FO,
-    body: factory(|c| eye(c, 1, c.int(0)?, c.int(0)?), fill_eye),
+    body: factory(|c| eye(c, 1, c.int("n")?, c.int("n")?), fill_eye),
     vjp: Vjp::None("creation"),
     samples: &["3", "0", "2, dtype=bool"],
     errors: &[("-1", "RuntimeError", "n must be greater or equal to 0, got -1")],
@@ -368,7 +368,7 @@ pub static EYE_M: Op = Op {
     sig: sig("eye.m(int n, int m, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A matrix of zeros with ones on its diagonal.",
     forms: FO,
-    body: factory(|c| eye(c, 2, c.int(0)?, c.int(1)?), fill_eye),
+    body: factory(|c| eye(c, 2, c.int("n")?, c.int("m")?), fill_eye),
     vjp: Vjp::None("creation"),
     samples: &["2, 3", "3, 2, dtype=int64"],
     errors: &[("2, -1", "RuntimeError", "m must be greater or equal to 0, got -1")],

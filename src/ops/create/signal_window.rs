@@ -35,7 +35,7 @@ struct Window {
 
 impl Window {
     fn of(c: &Call) -> Result<Window> {
-        let (n, name, end) = (c.int(0)?, c.op.base(), c.args.len());
+        let (n, name, end) = (c.int("M")?, c.op.base(), c.args.len());
         let dtype = c.dtype(end - 3).unwrap_or_else(default_dtype);
         if n < 0 {
             return Err(Error::value(format!("{name} requires non-negative window length, got M={n}")));
@@ -119,14 +119,14 @@ pub static EXPONENTIAL: Op = Op {
     ),
     doc: "Exponential decay on both sides of the centre, `exp(-|n - center| / tau)`; also known as Poisson's window.",
     body: opaque(Window::specs, |c| {
-        let (w, tau) = (Window::of(c)?, c.float(2)?);
+        let (w, tau) = (Window::of(c)?, c.float("tau")?);
         if tau.is_nan() || tau <= 0.0 {
             return Err(Error::value(format!("Tau must be positive, got: {tau} instead.")));
         }
-        if w.sym && c.opt_float(1).is_some() {
+        if w.sym && c.opt_float("center").is_some() {
             return Err(Error::value("Center must be None for symmetric windows"));
         }
-        let center = c.opt_float(1).unwrap_or(w.steps() / 2.0);
+        let center = c.opt_float("center").unwrap_or(w.steps() / 2.0);
         w.table(|i| (-(i - center).abs() / tau).exp())
     }),
     samples: &["5", "6, sym=False", "4, tau=2.5, dtype=float64", "5, center=1.0, sym=False", "1", "0"],
@@ -145,7 +145,7 @@ pub static GAUSSIAN: Op = Op {
     ),
     doc: "A Gaussian around the middle, `exp(-((n - (M - 1) / 2) / std)^2 / 2)`.",
     body: opaque(Window::specs, |c| {
-        let (w, std) = (Window::of(c)?, c.float(1)?);
+        let (w, std) = (Window::of(c)?, c.float("std")?);
         if std.is_nan() || std <= 0.0 {
             return Err(Error::value(format!("Standard deviation must be positive, got: {std} instead.")));
         }
@@ -196,7 +196,7 @@ pub static GENERAL_HAMMING: Op = Op {
     ),
     doc: "A cosine on a pedestal, `alpha - (1 - alpha) cos(2 pi n / (M - 1))`.",
     body: opaque(Window::specs, |c| {
-        let alpha = c.float(1)?;
+        let alpha = c.float("alpha")?;
         Window::of(c)?.cosines(&[alpha, 1.0 - alpha])
     }),
     samples: &["5", "6, sym=False", "4, alpha=0.7, dtype=float64", "1", "0"],
@@ -227,7 +227,7 @@ pub static KAISER: Op = Op {
     ),
     doc: "Kaiser's window, `i0(beta sqrt(1 - x^2)) / i0(beta)` for x from -1 to 1.",
     body: opaque(Window::specs, |c| {
-        let (w, beta) = (Window::of(c)?, c.float(1)?);
+        let (w, beta) = (Window::of(c)?, c.float("beta")?);
         if beta.is_nan() || beta < 0.0 {
             return Err(Error::value(format!("beta must be non-negative, got: {beta} instead.")));
         }

@@ -12,7 +12,7 @@ pub static OPS: &[&Op] = &[&HANN, &HAMMING, &BARTLETT, &BLACKMAN, &KAISER];
 
 /// What a window of length argument 0 looks like. `at` is where the dtype and the device are.
 fn line(c: &Call, at: usize) -> Result<Specs> {
-    let (n, name) = (c.int(0)?, c.op.base());
+    let (n, name) = (c.int("window_length")?, c.op.base());
     let dtype = c.dtype(at).unwrap_or_else(default_dtype);
     if !dtype.is_float() {
         let got = dtype.name();
@@ -28,7 +28,7 @@ fn line(c: &Call, at: usize) -> Result<Specs> {
 fn window(c: &Call, out: &[Tensor], of: impl Fn(f64) -> f64) -> Result<()> {
     let n = out[0].numel();
     let mut values = filled(1f64, n)?;
-    let last = if c.flag(1) { n as f64 } else { n as f64 - 1.0 };
+    let last = if c.flag("periodic") { n as f64 } else { n as f64 - 1.0 };
     if n > 1 {
         values.iter_mut().enumerate().for_each(|(i, v)| *v = of(2.0 * i as f64 / last - 1.0));
     }
@@ -63,7 +63,7 @@ pub static HAMMING: Op = Op {
     body: factory(
         |c| line(c, 4),
         |c, out| {
-            let (alpha, beta) = (c.float(2)?, c.float(3)?);
+            let (alpha, beta) = (c.float("alpha")?, c.float("beta")?);
             window(c, out, |x| alpha + beta * (PI * x).cos())
         },
     ),
@@ -97,7 +97,7 @@ pub static KAISER: Op = Op {
     body: factory(
         |c| line(c, 3),
         |c, out| {
-            let beta = c.float(2)?;
+            let beta = c.float("beta")?;
             window(c, out, |x| i0(beta * (1.0 - x * x).sqrt()) / i0(beta))
         },
     ),

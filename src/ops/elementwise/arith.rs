@@ -27,7 +27,7 @@ pub(crate) static PLUS_SCALED: Rule =
 
 /// The plain rule if `alpha` is one; else `alpha` must fit the tensors' dtype, since it does not promote.
 pub(crate) fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'static Rule> {
-    let alpha = c.scalar(2)?;
+    let alpha = c.scalar("alpha")?;
     if matches!(alpha, Scalar::Int(1)) {
         return Ok(plain);
     }

@@ -48,9 +48,9 @@ pub static FLOAT_POWER: Op = Op {
     forms: FMO,
     body: decompose(|c| {
         let (d, base) = (wide_dtype(c), Term::from(c.tensor(0)?));
-        match c.opt_scalar(1) {
+        match c.opt_scalar("exponent") {
             Some(s) => POW.calls((base.to_dtype(d), wide(s))),
-            None => POW_TENSOR.calls((base.to_dtype(d), Term::from(c.tensor(1)?).to_dtype(d))),
+            None => POW_TENSOR.calls((base.to_dtype(d), Term::from(c.tensor("exponent")?).to_dtype(d))),
         }
     }),
     vjp: Vjp::Composite,
@@ -88,7 +88,9 @@ pub static FLOAT_POWER_SCALAR: Op = Op {
     sig: sig("float_power.scalar(Scalar self, Tensor exponent) -> Tensor"),
     doc: "A number to the power of each element, in double precision.",
     forms: FO,
-    body: decompose(|c| POW_SCALAR.calls((wide(c.scalar(0)?), Term::from(c.tensor(1)?).to_dtype(wide_dtype(c))))),
+    body: decompose(|c| {
+        POW_SCALAR.calls((wide(c.scalar(0)?), Term::from(c.tensor("exponent")?).to_dtype(wide_dtype(c))))
+    }),
     vjp: Vjp::Composite,
     samples: &["2, f32[2,3]", "2, i64[3](0..4)"],
     errors: &[("2, 'a'", "TypeError", "invalid combination")],
@@ -100,7 +102,7 @@ pub static LDEXP: Op = Op {
     sig: sig("ldexp(Tensor self, Tensor other) -> Tensor"),
     doc: "`self * 2^other`.",
     body: decompose(|c| {
-        let (x, mut n) = (c.tensor(0)?, Term::from(c.tensor(1)?));
+        let (x, mut n) = (c.tensor(0)?, Term::from(c.tensor("other")?));
         if n.get().is_some_and(|t| t.dtype().category() < Category::Float) {
             n = n.to_dtype(if x.dtype().is_float() { x.dtype() } else { default_dtype() });
         }

@@ -327,7 +327,7 @@ pub static ISCLOSE: Op = Op {
 };
 
 fn isclose(c: &Call) -> Result<Outputs> {
-    let (a, b, rtol, atol) = (c.tensor(0)?, c.tensor(1)?, c.float(2)?, c.float(3)?);
+    let (a, b, rtol, atol) = (c.tensor(0)?, c.tensor("other")?, c.float("rtol")?, c.float("atol")?);
     if a.dtype() != b.dtype() {
         return Err(Error::runtime(format!(
             "{} did not match {}",
@@ -342,7 +342,7 @@ fn isclose(c: &Call) -> Result<Outputs> {
     }
     let (x, y) = (|| Term::from(a).cut(), || Term::from(b).cut());
     let mut close = x().equals(y());
-    if c.flag(4) {
+    if c.flag("equal_nan") {
         close = close.either(ISNAN.call((x(),)).both(ISNAN.call((y(),))));
     }
     if rtol == 0.0 && atol == 0.0 {

@@ -170,7 +170,7 @@ impl Enumerated for Rounding {
 
 /// By the rounding mode: true division of integers gives floats, whole division needs a divisor.
 fn mode_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
-    match c.opt_choice::<Rounding>(2) {
+    match c.opt_choice::<Rounding>("rounding_mode") {
         None if common.category() < Category::Float => Ok((default_dtype(), default_dtype())),
         None => Ok((common, common)),
         _ => divisible(c, common),
@@ -178,13 +178,13 @@ fn mode_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
 }
 
 fn check_mode(c: &Call, common: DType) -> Result<()> {
-    if c.str(2).is_some() { check_divisor(c, common) } else { Ok(()) }
+    if c.str("rounding_mode").is_some() { check_divisor(c, common) } else { Ok(()) }
 }
 
 static MODES: &[&Rule] = &[&super::arith::QUOTIENT, &TRUNC_DIV, &FLOOR_DIV];
 
 fn by_mode(c: &Call) -> Result<&'static Rule> {
-    Ok(match c.opt_choice(2) {
+    Ok(match c.opt_choice("rounding_mode") {
         None => MODES[0],
         Some(Rounding::Trunc) => MODES[1],
         Some(Rounding::Floor) => MODES[2],

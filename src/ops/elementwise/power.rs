@@ -96,7 +96,7 @@ fn power_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
 
 /// The dtype for a number as exponent, which does not appear as an operand of the rule.
 fn number_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
-    let (t, e) = (c.tensor(0)?, c.scalar(1)?);
+    let (t, e) = (c.tensor(0)?, c.scalar("exponent")?);
     let mut ops = crate::dtype::Operands::default();
     ops.tensor(t.dtype(), t.ndim())?;
     ops.scalar(e);
@@ -108,7 +108,7 @@ fn number_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
 }
 
 fn by_exponent(c: &Call) -> Result<&'static Rule> {
-    let e = c.scalar(1)?;
+    let e = c.scalar("exponent")?;
     if matches!(e, Scalar::Bool(_)) && c.tensor(0)?.dtype() == DType::Bool {
         return Ok(&POWER_OF_BOOL);
     }
@@ -150,7 +150,7 @@ pub static POW: Op = Op {
 
 /// `g * (n * x^(n-1))`, and zero where the exponent is zero.
 fn power_slope(c: &VjpCtx) -> Term {
-    let e = c.opt_scalar(1).unwrap_or(Scalar::Int(1));
+    let e = c.opt_scalar("exponent").unwrap_or(Scalar::Int(1));
     let less = match e {
         Scalar::Complex(re, im) => Scalar::Complex(re - 1.0, im),
         e if e.to_f64() == 0.0 => return c.zeros(0),

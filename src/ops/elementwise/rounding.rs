@@ -143,7 +143,7 @@ pub static ROUND_DECIMALS: Op = Op {
     aliases: &["special.round"],
     forms: FMIO,
     body: decompose(|c| {
-        let (t, n) = (c.tensor(0)?, c.int(1)?);
+        let (t, n) = (c.tensor(0)?, c.int("decimals")?);
         if n == 0 && !t.dtype().is_float() {
             return ROUND.calls((t,));
         }
@@ -163,7 +163,7 @@ pub static SCALED_ROUND: Op = Op {
     doc: "Rounds multiples of `1 / scale`, or of `scale` where `tens`.",
     forms: HIDDEN,
     promote: Promote::By(crate::ops::support::promotion::of_self),
-    body: elementwise_by(|c| Ok(if c.flag(2) { &ROUND_FROM } else { &ROUND_TO }), &[&ROUND_TO, &ROUND_FROM]),
+    body: elementwise_by(|c| Ok(if c.flag("tens") { &ROUND_FROM } else { &ROUND_TO }), &[&ROUND_TO, &ROUND_FROM]),
     vjp: FLAT,
     node: "RoundBackward1",
     samples: &["f32[2,3], 10.0, False", "f32[2,3], 10.0, True"],
@@ -344,7 +344,7 @@ pub static HEAVISIDE: Op = Op {
         if d.is_complex() {
             return Err(Error::not_implemented("heaviside is not yet implemented for complex tensors."));
         }
-        if c.tensor(0)?.dtype() != c.tensor(1)?.dtype() {
+        if c.tensor(0)?.dtype() != c.tensor("values")?.dtype() {
             return Err(Error::runtime("heaviside is not yet implemented for tensors with different dtypes."));
         }
         Ok((d, d))

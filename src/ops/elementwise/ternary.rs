@@ -35,7 +35,7 @@ static CHOOSE: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, C
 
 /// The promoted dtype of the two values; the condition does not promote.
 fn choices(c: &Call, _: DType) -> Result<(DType, DType)> {
-    let condition = c.tensor(0)?.dtype();
+    let condition = c.tensor("condition")?.dtype();
     if !matches!(condition, DType::Bool | DType::U8) {
         return Err(Error::runtime(format!(
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}",
@@ -60,7 +60,7 @@ pub static WHERE: Op = Op {
     promote: Promote::By(choices),
     body: elementwise(&CHOOSE),
     warns: Some(|c| {
-        c.opt_tensor(0).is_some_and(|t| t.dtype() == DType::U8).then(|| {
+        c.opt_tensor("condition").is_some_and(|t| t.dtype() == DType::U8).then(|| {
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of \
              PyTorch. Use a boolean condition instead."
                 .into()
@@ -89,7 +89,7 @@ pub static WHERE_INDICES: Op = Op {
     doc: "Where the condition holds: one tensor of indices for each dimension.",
     forms: F,
     body: decompose(|c| {
-        let t = c.tensor(0)?;
+        let t = c.tensor("condition")?;
         // A single element counts as one dimension.
         let t = if t.ndim() == 0 { Term::from(t).unsqueeze(0) } else { Term::from(t) };
         UNBIND.calls((NONZERO.call((t,)), 1))
@@ -107,7 +107,7 @@ pub static NONZERO_STATIC: Op = Op {
     forms: FMO,
     body: factory(
         |c| {
-            let (t, size) = (c.tensor(0)?, c.int(1)?);
+            let (t, size) = (c.tensor(0)?, c.int("size")?);
             if size < 0 {
                 return Err(Error::runtime("nonzero_static: 'size' must be an non-negative integer"));
             }
@@ -115,7 +115,7 @@ pub static NONZERO_STATIC: Op = Op {
         },
         |c, out| {
             let (found, rows) = (positions(c.tensor(0)?)?, &out[0]);
-            rows.fill_raw(Scalar::Int(c.int(2)?))?;
+            rows.fill_raw(Scalar::Int(c.int("fill_value")?))?;
             let first = |t: &Tensor| t.with_layout(t.layout().slice(0, (0, found.size(0).min(rows.size(0)), 1)));
             first(rows).copy_raw(&first(&found))
         },
@@ -137,7 +137,7 @@ pub static WHERE_METHOD: Op = Op {
     sig: sig("where.method(Tensor self, Tensor condition, Operand other) -> Tensor"),
     doc: "`self` where the condition holds, else `other`.",
     forms: M,
-    body: decompose(|c| WHERE.calls((c.tensor(1)?, c.tensor(0)?, c.args[2].reborrow()))),
+    body: decompose(|c| WHERE.calls((c.tensor("condition")?, c.tensor(0)?, c.args[2].reborrow()))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], b8[2,3], f32[2,3]", "f32[2,3], b8[3], 0.0"],
     errors: &[("f32[2], f32[2], f32[2]", "RuntimeError", "expected condition to be a boolean tensor")],
@@ -285,9 +285,9 @@ pub static NAN_TO_NUM: Op = Op {
         let most = largest(t.dtype());
         FINITE.calls((
             t,
-            c.opt_float(1).unwrap_or(0.0),
-            c.opt_float(2).unwrap_or(most),
-            c.opt_float(3).unwrap_or(-most),
+            c.opt_float("nan").unwrap_or(0.0),
+            c.opt_float("posinf").unwrap_or(most),
+            c.opt_float("neginf").unwrap_or(-most),
         ))
     }),
     vjp: Vjp::Composite,

@@ -8,7 +8,7 @@ pub static OPS: &[&Op] = &[&FFTFREQ, &RFFTFREQ, &FFTSHIFT, &IFFTSHIFT];
 
 /// How many frequencies the op lists: as many as points, or half.
 fn count(c: &Call) -> Result<usize> {
-    let (n, all) = (c.int(0)?, c.op.base() == "fftfreq");
+    let (n, all) = (c.int("n")?, c.op.base() == "fftfreq");
     usize::try_from(if all { n } else { n / 2 + 1 })
         .ok()
         .filter(|_| n >= 0)
@@ -17,17 +17,17 @@ fn count(c: &Call) -> Result<usize> {
 
 /// The dtype and the device that were asked for.
 fn specs(c: &Call) -> Result<Specs> {
-    let dtype = c.dtype(2).unwrap_or_else(default_dtype);
+    let dtype = c.dtype("dtype").unwrap_or_else(default_dtype);
     if !dtype.is_differentiable() {
         return Err(Error::runtime(format!("{} requires a floating point or complex dtype", c.op.base())));
     }
-    Ok(Spec::one(&[count(c)?], dtype, c.device(3).unwrap_or_default()))
+    Ok(Spec::one(&[count(c)?], dtype, c.device("device").unwrap_or_default()))
 }
 
 /// `value` of each index, over `n d`.
 fn table(c: &Call, value: impl Fn(i64) -> i64) -> Result<Outputs> {
     let spec = specs(c)?.swap_remove(0);
-    let step = 1.0 / (c.int(0)? as f64 * c.float(1)?);
+    let step = 1.0 / (c.int("n")? as f64 * c.float("d")?);
     let mut list = filled(0f64, count(c)?)?;
     list.iter_mut().enumerate().for_each(|(i, f)| *f = value(i as i64) as f64 * step);
     Term(Tensor::from_slice(&list, &[list.len()])).to_dtype(spec.dtype).to_device(spec.device).outputs()
@@ -44,7 +44,7 @@ pub static FFTFREQ: Op = Op {
     vjp: Vjp::None("creation"),
     out_dtype: Some(OutDType::Every),
     body: opaque(specs, |c| {
-        let n = c.int(0)?;
+        let n = c.int("n")?;
         table(c, |i| if i < (n + 1) / 2 { i } else { i - n })
     }),
     samples: &["5", "4, 0.1, dtype=float64", "1", "0"],
@@ -71,7 +71,7 @@ pub static RFFTFREQ: Op = Op {
 /// Rolls each dimension by a half of its size, `up` rounded up.
 fn shifted(c: &Call, up: usize) -> Result<Outputs> {
     let t = c.tensor(0)?;
-    let dims = match c.opt_dims(1) {
+    let dims = match c.opt_dims("dim") {
         Some(dims) if t.ndim() > 0 || dims.is_empty() => dims,
         Some(_) => return Err(Error::index("Dimension specified as -1 but tensor has no dimensions")),
         None => (0..t.ndim()).collect(),

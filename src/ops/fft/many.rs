@@ -16,8 +16,8 @@ struct Plan {
 impl Plan {
     fn of(c: &Call) -> Result<Plan> {
         let t = c.tensor(0)?;
-        let (ndim, s) = (t.ndim(), c.opt_ints(1));
-        let dims: Ints = match (c.opt_dims(2), s) {
+        let (ndim, s) = (t.ndim(), c.opt_ints("s"));
+        let dims: Ints = match (c.opt_dims("dim"), s) {
             (Some(dims), _) => {
                 if ndim == 0 && !dims.is_empty() {
                     return Err(Error::index("Dimension specified as -1 but tensor has no dimensions"));
@@ -32,7 +32,7 @@ impl Plan {
         }
         let size = |d: i64| t.size(d as usize) as i64;
         let shape: Ints = match s {
-            Some(s) if c.opt_ints(2).is_some_and(|dims| dims.len() != s.len()) => {
+            Some(s) if c.opt_ints("dim").is_some_and(|dims| dims.len() != s.len()) => {
                 return Err(Error::runtime("When given, dim and shape arguments must have the same length"));
             }
             Some(s) if s.len() > ndim => {

@@ -125,7 +125,7 @@ fn precise(d: DType) -> Result<()> {
 fn dims_of(c: &Call) -> Result<Dims> {
     let t = c.tensor(0)?;
     precise(t.dtype())?;
-    let dims = c.distinct_dims(1)?;
+    let dims = c.distinct_dims("dim")?;
     if t.ndim() == 0 && !dims.is_empty() {
         return Err(Error::index("Dimension specified as -1 but tensor has no dimensions"));
     }
@@ -152,17 +152,18 @@ pub static C2C: Op = Op {
         },
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
-            let (order, scale) = (Order::of(t.layout(), &dims, false), factor(c.int(2)?, points(t, &dims)));
+            let (order, scale) =
+                (Order::of(t.layout(), &dims, false), factor(c.int("normalization")?, points(t, &dims)));
             let t = order.view(&unalias(t, &out[0])?);
             order.write(&out[0], |out| {
                 out.copy_raw(&t)?;
-                along(out, order.lead..t.ndim(), c.flag(3), scale)
+                along(out, order.lead..t.ndim(), c.flag("forward"), scale)
             })
         },
         None,
     ),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| C2C.call((c.g(), c.ints(1), c.int(2), !c.flag(3))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| C2C.call((c.g(), c.ints("dim"), c.int("normalization"), !c.flag("forward"))))]),
     samples: &[
         "c64[4], (0,), 0, True",
         "c128[2,3,5], (1, 2), 1, False",
@@ -178,12 +179,12 @@ pub static C2C: Op = Op {
 
 /// The gradient of `_fft_r2c`: the numbers that were left out have none.
 fn real_gradient(c: &VjpCtx) -> Term {
-    let (dims, mut g) = (c.ints(1), c.g());
-    if let (Some(&last), true) = (dims.last(), c.flag(3)) {
+    let (dims, mut g) = (c.ints("dim"), c.g());
+    if let (Some(&last), true) = (dims.last(), c.flag("onesided")) {
         let n = c.shape(0)[from_front(last, c.ndim(0))];
         g = resized(g, last, n as i64);
     }
-    REAL.call((C2C.call((g, dims, c.int(2), false)),))
+    REAL.call((C2C.call((g, dims, c.int("normalization"), false)),))
 }
 
 pub static R2C: Op = Op {
@@ -197,7 +198,7 @@ pub static R2C: Op = Op {
             }
             let Some(&last) = dims.last() else { return Err(Error::runtime("must transform at least one axis")) };
             let mut shape: Dims = t.shape().into();
-            if c.flag(3) {
+            if c.flag("onesided") {
                 enough(shape[last] as i64)?;
                 shape[last] = shape[last] / 2 + 1;
             }
@@ -205,10 +206,11 @@ pub static R2C: Op = Op {
         },
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
-            let (order, scale) = (Order::of(t.layout(), &dims, true), factor(c.int(2)?, points(t, &dims)));
+            let (order, scale) =
+                (Order::of(t.layout(), &dims, true), factor(c.int("normalization")?, points(t, &dims)));
             let (dense, last) = (order.view(&unalias(t, &out[0])?).dense_copy(t.dtype())?, t.ndim().saturating_sub(1));
             order.write(&out[0], |out| {
-                if c.flag(3) {
+                if c.flag("onesided") {
                     fft::real_to_complex(dense.cpu_view()?, out.cpu_view()?, last, scale)?;
                     return along(out, order.lead..last, true, 1.0);
                 }
@@ -231,8 +233,8 @@ pub static R2C: Op = Op {
 
 /// The gradient of `_fft_c2r`: numbers of the half that stand for two count twice.
 fn half_gradient(c: &VjpCtx) -> Term {
-    let (dims, n) = (c.ints(1), c.int(3));
-    let g = R2C.call((c.g(), dims, c.int(2), true));
+    let (dims, n) = (c.ints("dim"), c.int("last_dim_size"));
+    let g = R2C.call((c.g(), dims, c.int("normalization"), true));
     let Some(t) = g.get() else { return g };
     let last = from_front(*dims.last().expect("the call was checked"), t.ndim());
     let weights = match crate::rt::reserve::list((0..n / 2 + 1).map(|i| if i == 0 || 2 * i == n { 1.0 } else { 2.0 })) {
@@ -262,7 +264,7 @@ pub static C2R: Op = Op {
     doc: "The backward transform of the first half of numbers whose transform is real, of `last_dim_size` along the last of `dim`.",
     body: kernel(
         |c| {
-            let (t, dims, n) = (c.tensor(0)?, dims_of(c)?, c.int(3)?);
+            let (t, dims, n) = (c.tensor(0)?, dims_of(c)?, c.int("last_dim_size")?);
             complex_input(c)?;
             let (last, rest) = split_dims(&dims)?;
             if n < 1 || t.size(last) as i64 != n / 2 + 1 {
@@ -275,7 +277,7 @@ pub static C2R: Op = Op {
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
             let (last, rest) = split_dims(&dims)?;
-            let scale = factor(c.int(2)?, points(&out[0], &dims));
+            let scale = factor(c.int("normalization")?, points(&out[0], &dims));
             let half = Tensor::of_layout(Order::of(t.layout(), rest, false).layout(t.shape()), t.dtype(), t.device())?;
             half.copy_raw(t)?;
             let first = Order::of(t.layout(), rest, false);

@@ -6,7 +6,7 @@ pub static OPS: &[&Op] = &[&FFT, &IFFT, &RFFT, &IRFFT, &HFFT, &IHFFT];
 
 /// The dimension to transform; a 0-d tensor has none.
 fn dim_of(c: &Call) -> Result<i64> {
-    let dim = c.int(2)?;
+    let dim = c.int("dim")?;
     if c.tensor(0)?.ndim() > 0 {
         return Ok(dim);
     }
@@ -17,7 +17,7 @@ fn dim_of(c: &Call) -> Result<i64> {
 fn length(c: &Call) -> Result<i64> {
     let dim = dim_of(c)?;
     let t = c.tensor(0)?;
-    enough(c.opt_int(1).unwrap_or(t.size(from_front(dim, t.ndim())) as i64))
+    enough(c.opt_int("n").unwrap_or(t.size(from_front(dim, t.ndim())) as i64))
 }
 
 fn complex_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
@@ -42,7 +42,7 @@ fn real_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
 fn complex_to_real(c: &Call, forward: bool) -> Result<Outputs> {
     let (dim, mode, t) = (dim_of(c)?, norm_of(c, 3, forward)?, c.tensor(0)?);
     let size = t.size(from_front(dim, t.ndim())) as i64;
-    let n = enough(c.opt_int(1).unwrap_or(2 * (size - 1)))?;
+    let n = enough(c.opt_int("n").unwrap_or(2 * (size - 1)))?;
     let half = resized(promoted(t, true)?, dim, n / 2 + 1);
     C2R.calls((if forward { half.conj() } else { half }, [dim], mode, n))
 }

@@ -225,7 +225,7 @@ pub static INDEX_KERNEL: Op = Op {
 fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor> {
     let Value::Tensors(list) = &c.args[1] else { return None };
     let [Some(mask)] = list.as_slice() else { return None };
-    let plain = mask.dtype() == DType::Bool && mask.ndim() > 0 && value.ndim() == 0 && !c.flag(3);
+    let plain = mask.dtype() == DType::Bool && mask.ndim() > 0 && value.ndim() == 0 && !c.flag("accumulate");
     let here = [out, mask, value].iter().all(|t| !t.device().is_gpu()) && !mask.storage().same(out.storage());
     let fits = value.dtype() == out.dtype() && out.shape().starts_with(mask.shape());
     (plain && here && fits && !out.layout().has_internal_overlap()).then_some(mask)
@@ -233,13 +233,13 @@ fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor
 
 /// The values in the output's dtype, which must be theirs; as in PyTorch, a one-element value for a mask is a number.
 fn converted(c: &Call, out: &Tensor) -> Result<Tensor> {
-    let values = c.tensor(2)?;
+    let values = c.tensor("values")?;
     if values.dtype() == out.dtype() {
         return Ok(values.clone());
     }
     let mut indices = c.args[1].tensors();
     let mask = indices.next().is_some_and(|i| matches!(i.dtype(), DType::Bool | DType::U8)) && indices.next().is_none();
-    if values.numel() == 1 && mask && !c.flag(3) {
+    if values.numel() == 1 && mask && !c.flag("accumulate") {
         let number = crate::ops::support::host_read::item(values)?;
         number.check_fits(out.dtype())?;
         return Tensor::scalar(number, out.dtype(), out.device());
@@ -265,7 +265,7 @@ fn fitting(values: &Tensor, shape: &[usize]) -> Result<Tensor> {
 
 fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let out = &out[0];
-    let values = c.tensor(2)?;
+    let values = c.tensor("values")?;
     if let Some(mask) = lone_mask(c, out, values) {
         return fill_where(out, mask, values.element(values.layout().offset)?);
     }
@@ -284,9 +284,9 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let list = list?;
     if out.device().is_gpu() {
         let values = Term(Ok(values)).to_device(out.device()).ok()?;
-        return gpu::index_put(&out.gpu_view()?, &gpu_views(&list)?, &values.gpu_view()?, c.flag(3));
+        return gpu::index_put(&out.gpu_view()?, &gpu_views(&list)?, &values.gpu_view()?, c.flag("accumulate"));
     }
-    Ok(index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3))?)
+    Ok(index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag("accumulate"))?)
 }
 
 pub static INDEX_PUT: Op = Op {
@@ -301,7 +301,7 @@ pub static INDEX_PUT: Op = Op {
     }),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[
-        d(0, A1, |c| match c.flag(3) {
+        d(0, A1, |c| match c.flag("accumulate") {
             true => c.g(),
             false => INDEX_PUT.call((c.g(), c.call.args[1].clone(), Term(zero(c)))),
         }),

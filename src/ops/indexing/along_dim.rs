@@ -34,33 +34,33 @@ pub static PUT_ALONG: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (t, index, shape) = (c.tensor(0)?, c.tensor(1)?, to_shape(c.ints(3)?)?);
+            let (t, index, shape) = (c.tensor(0)?, c.tensor("index")?, to_shape(c.ints("size")?)?);
             if t.shape() != index.shape() {
                 return Err(Error::runtime("one index for each element is needed"));
             }
-            fits(index, &shape, c.dim(2))?;
+            fits(index, &shape, c.dim("dim"))?;
             Ok(Spec::one(&shape, t.dtype(), t.device()))
         },
         put,
         Some(put_gpu),
     ),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, A1, |c| TAKE_ALONG.call((c.g(), c.arg(1), c.int(2))))]),
+    vjp: Vjp::Each(&[d(0, A1, |c| TAKE_ALONG.call((c.g(), c.arg(1), c.int("dim"))))]),
     samples: &["f32[2,2], i64[2,2](0..3), 1, (2, 3)"],
     errors: &[("f32[2,2], i64[2,2](0..3), 5, (2, 3)", "IndexError", "Dimension out of range")],
     ..OP
 };
 
 fn put(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, index, out) = (c.tensor(0)?, c.tensor(1)?, &out[0]);
-    let dim = c.dim(2);
+    let (t, index, out) = (c.tensor(0)?, c.tensor("index")?, &out[0]);
+    let dim = c.dim("dim");
     out.fill_raw(crate::dtype::Scalar::Int(0))?;
     scatter_into(out.cpu_view()?, dim, index.cpu_view()?, Source::View(t.cpu_view()?), Mode::Add, true)
 }
 
 fn put_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, index, out) = (c.tensor(0)?, c.tensor(1)?, &out[0]);
-    let dim = c.dim(2);
+    let (t, index, out) = (c.tensor(0)?, c.tensor("index")?, &out[0]);
+    let dim = c.dim("dim");
     out.fill_raw(crate::dtype::Scalar::Int(0))?;
     if out.ndim() == 0 {
         return out.copy_raw(t);
@@ -75,29 +75,29 @@ pub static TAKE_ALONG: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (t, index) = (c.tensor(0)?, c.tensor(1)?);
-            fits(index, t.shape(), c.dim(2))?;
+            let (t, index) = (c.tensor(0)?, c.tensor("index")?);
+            fits(index, t.shape(), c.dim("dim"))?;
             Ok(Spec::one(index.shape(), t.dtype(), t.device()))
         },
         take,
         Some(take_gpu),
     ),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, A1, |c| PUT_ALONG.call((c.g(), c.arg(1), c.int(2), &*c.sizes(0))))]),
+    vjp: Vjp::Each(&[d(0, A1, |c| PUT_ALONG.call((c.g(), c.arg(1), c.int("dim"), &*c.sizes(0))))]),
     samples: &["f32[2,3], i64[2,2](0..3), 1"],
     errors: &[("f32[2,3], i64[2,2](0..3), 5", "IndexError", "Dimension out of range")],
     ..OP
 };
 
 fn take(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, index) = (c.tensor(0)?, c.tensor(1)?);
-    let dim = c.dim(2);
+    let (t, index) = (c.tensor(0)?, c.tensor("index")?);
+    let dim = c.dim("dim");
     gather(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?)
 }
 
 fn take_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, index) = (c.tensor(0)?, c.tensor(1)?);
-    let dim = c.dim(2);
+    let (t, index) = (c.tensor(0)?, c.tensor("index")?);
+    let dim = c.dim("dim");
     if t.ndim() == 0 {
         return out[0].copy_raw(t);
     }

@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 pub static OPS: &[&Op] = &[&EMBEDDING, &F_EMBEDDING, &EMBEDDING_BACKWARD, &ONE_HOT];
 
 fn infer(c: &Call) -> Result<Specs> {
-    let (w, at) = (c.tensor(0)?, c.tensor(1)?);
+    let (w, at) = (c.tensor("weight")?, c.tensor("indices")?);
     if w.ndim() != 2 {
         return Err(Error::runtime("'weight' must be 2-D"));
     }
@@ -51,7 +51,7 @@ fn as_rows(t: &Tensor, width: usize) -> Result<Tensor> {
 }
 
 fn lookup(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (w, at) = (c.tensor(0)?, flat(c.tensor(1)?)?);
+    let (w, at) = (c.tensor("weight")?, flat(c.tensor("indices")?)?);
     let out = as_rows(&out[0], w.size(1))?;
     index_select(w.cpu_view()?, 0, at.cpu_view()?, out.cpu_view()?)
 }
@@ -62,7 +62,7 @@ fn gpu_rows(t: &Tensor, sizes: &[i64]) -> Result<Tensor> {
 }
 
 fn lookup_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (w, at) = (c.tensor(0)?, gpu_rows(c.tensor(1)?, &[-1])?);
+    let (w, at) = (c.tensor("weight")?, gpu_rows(c.tensor("indices")?, &[-1])?);
     let rows = [at.numel() as i64, w.size(1) as i64];
     gpu::index_select(&w.gpu_view()?, 0, &at.gpu_view()?, &gpu_rows(&out[0], &rows)?.gpu_view()?)
 }
@@ -76,8 +76,8 @@ pub static EMBEDDING: Op = Op {
     body: kernel(infer, lookup, Some(lookup_gpu)),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| {
-        let (n, pad) = (c.shape(0)[0] as i64, c.int(2));
-        EMBEDDING_BACKWARD.call((c.g(), c.arg(1), n, pad, c.flag(3)))
+        let (n, pad) = (c.shape(0)[0] as i64, c.int("padding_idx"));
+        EMBEDDING_BACKWARD.call((c.g(), c.arg(1), n, pad, c.flag("scale_grad_by_freq")))
     })]),
     samples: &[
         "f32[4,3], i64[2,2](0..4)",
@@ -105,13 +105,13 @@ pub static EMBEDDING_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (g, at) = (c.tensor(0)?, c.tensor(1)?);
+            let (g, at) = (c.tensor("grad")?, c.tensor("indices")?);
             check_indices(at)?;
             let width = match g.shape().split_last() {
                 Some((width, rows)) if rows == at.shape() => *width,
                 _ => return Err(Error::runtime("the gradient must have one row for each index")),
             };
-            Ok(Spec::one(&to_shape(&[c.int(2)?, width as i64])?, g.dtype(), g.device()))
+            Ok(Spec::one(&to_shape(&[c.int("num_weights")?, width as i64])?, g.dtype(), g.device()))
         },
         scatter_rows,
         Some(scatter_rows_gpu),
@@ -119,7 +119,7 @@ pub static EMBEDDING_BACKWARD: Op = Op {
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let rows = EMBEDDING.call((c.g(), c.arg(1)));
-        let pad = c.int(3);
+        let pad = c.int("padding_idx");
         if pad < 0 { rows } else { rows.zero_where(c.arg(1).equals(pad).unsqueeze(-1)) }
     })]),
     samples: &["f32[3,2], i64[3](0..4), 4, -1", "f32[3,2], i64[3](0..4), 4, 1"],
@@ -129,17 +129,17 @@ pub static EMBEDDING_BACKWARD: Op = Op {
 };
 
 fn scatter_rows(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (out, at) = (&out[0], flat(c.tensor(1)?)?);
+    let (out, at) = (&out[0], flat(c.tensor("indices")?)?);
     out.fill_raw(Scalar::Int(0))?;
     if at.numel() == 0 || out.numel() == 0 {
         return Ok(());
     }
-    let mut g = as_rows(c.tensor(0)?, out.size(1))?;
-    if c.flag(4) {
+    let mut g = as_rows(c.tensor("grad")?, out.size(1))?;
+    if c.flag("scale_grad_by_freq") {
         g = by_frequency(&g, &at, out.size(0))?;
     }
     index_add(out.cpu_view()?, 0, at.cpu_view()?, g.cpu_view()?, Scalar::Int(1))?;
-    let pad = c.int(3)?;
+    let pad = c.int("padding_idx")?;
     if pad >= 0 && (pad as usize) < out.size(0) {
         out.with_layout(out.layout().select(0, pad as usize)).fill_raw(Scalar::Int(0))?;
     }
@@ -147,18 +147,18 @@ fn scatter_rows(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn scatter_rows_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (out, at) = (&out[0], gpu_rows(c.tensor(1)?, &[-1])?);
+    let (out, at) = (&out[0], gpu_rows(c.tensor("indices")?, &[-1])?);
     out.fill_raw(Scalar::Int(0))?;
     if at.numel() == 0 || out.numel() == 0 {
         return Ok(());
     }
-    let mut g = gpu_rows(c.tensor(0)?, &[at.numel() as i64, out.size(1) as i64])?;
-    if c.flag(4) {
+    let mut g = gpu_rows(c.tensor("grad")?, &[at.numel() as i64, out.size(1) as i64])?;
+    if c.flag("scale_grad_by_freq") {
         let counts = crate::ops::order::search_gpu::tally(&at, None, out.size(0), DType::I32)?;
         g = { (Term::from(&g) / EMBEDDING.call((Term::from(&counts).unsqueeze(-1), &at))).to_dtype(g.dtype()).ok() }?;
     }
     gpu::index_add(&out.gpu_view()?, 0, &at.gpu_view()?, &g.gpu_view()?, 1.0)?;
-    let pad = c.int(3)?;
+    let pad = c.int("padding_idx")?;
     if pad >= 0 && (pad as usize) < out.size(0) {
         out.with_layout(out.layout().select(0, pad as usize)).fill_raw(Scalar::Int(0))?;
     }
@@ -190,17 +190,17 @@ pub static F_EMBEDDING: Op = Op {
     doc: "The rows of `weight` at the indices `input`. With `max_norm`, rows that are looked up are first rescaled in place.",
     forms: F,
     body: decompose(|c| {
-        let (at, w) = (c.tensor(0)?, c.tensor(1)?);
+        let (at, w) = (c.tensor(0)?, c.tensor("weight")?);
         let n = w.shape().first().copied().unwrap_or(0) as i64;
-        let pad = c.opt_int(2).unwrap_or(-1);
-        if c.opt_int(2).is_some_and(|p| p < -n || p >= n) {
+        let pad = c.opt_int("padding_idx").unwrap_or(-1);
+        if c.opt_int("padding_idx").is_some_and(|p| p < -n || p >= n) {
             return Err(Error::value("Padding_idx must be within num_embeddings"));
         }
-        let pad = if pad < 0 && c.opt_int(2).is_some() { pad + n } else { pad };
-        if let Some(limit) = c.opt_float(3) {
-            rescale(w, at, limit, c.float(4)?)?;
+        let pad = if pad < 0 && c.opt_int("padding_idx").is_some() { pad + n } else { pad };
+        if let Some(limit) = c.opt_float("max_norm") {
+            rescale(w, at, limit, c.float("norm_type")?)?;
         }
-        EMBEDDING.calls((w, at, pad, c.flag(5), c.flag(6)))
+        EMBEDDING.calls((w, at, pad, c.flag("scale_grad_by_freq"), c.flag("sparse")))
     }),
     vjp: Vjp::Composite,
     samples: &["i64[2,2](0..4), f32[4,3]", "i64[5](0..4), f32[4,3], padding_idx=1"],
@@ -240,7 +240,7 @@ pub static ONE_HOT: Op = Op {
 };
 
 fn one_hot(c: &Call) -> Result<Outputs> {
-    let (t, asked) = (c.tensor(0)?, c.int(1)?);
+    let (t, asked) = (c.tensor(0)?, c.int("num_classes")?);
     if t.dtype() != DType::I64 {
         return Err(Error::runtime("one_hot is only applicable to index tensor of type LongTensor."));
     }

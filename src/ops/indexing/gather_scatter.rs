@@ -45,7 +45,7 @@ pub(crate) fn at_least_1d(t: &Tensor) -> Tensor {
 }
 
 fn element_index(c: &impl Arguments, name: &str) -> Result<Tensor> {
-    let index = c.tensor(2)?;
+    let index = c.tensor("index")?;
     if index.numel() == 0 {
         return Tensor::empty(at_least_1d(index).shape(), DType::I64, index.device()); // of any dtype, as in PyTorch
     }
@@ -55,7 +55,7 @@ fn element_index(c: &impl Arguments, name: &str) -> Result<Tensor> {
 
 /// The shape of the index of `gather`, whose dtype is checked; a 0-d one counts as one element.
 fn index_shape(c: &impl Arguments) -> Result<Dims> {
-    let index = c.tensor(2)?;
+    let index = c.tensor("index")?;
     if index.numel() > 0 && !matches!(index.dtype(), DType::I32 | DType::I64) {
         return Err(Error::runtime("gather(): Expected dtype int32/int64 for index"));
     }
@@ -71,9 +71,9 @@ fn same_rank(t: &Tensor, index: &Tensor, what: &str) -> Result<()> {
 
 fn gather_spec(c: &Call) -> Result<Specs> {
     let (t, index) = (c.tensor(0)?, index_shape(c)?);
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if !index.contains(&0) {
-        same_rank(&at_least_1d(t), &at_least_1d(c.tensor(2)?), "input")?;
+        same_rank(&at_least_1d(t), &at_least_1d(c.tensor("index")?), "input")?;
         if let Some(d) = (0..t.ndim()).find(|&d| d != dim && index[d] > t.size(d)) {
             return Err(Error::runtime(format!(
                 "Size does not match at dimension {d} expected index {} to be no larger than self {} apart from dimension {dim}",
@@ -82,7 +82,7 @@ fn gather_spec(c: &Call) -> Result<Specs> {
             )));
         }
     }
-    Ok(Spec::one(c.tensor(2)?.shape(), t.dtype(), t.device()))
+    Ok(Spec::one(c.tensor("index")?.shape(), t.dtype(), t.device()))
 }
 
 fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -90,7 +90,7 @@ fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
     if index.numel() == 0 {
         return Ok(());
     }
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if out.device().is_gpu() {
         return gpu::gather(&t.gpu_view()?, dim, &index.gpu_view()?, &out.gpu_view()?);
     }
@@ -103,7 +103,7 @@ pub static GATHER: Op = Op {
     forms: FMO,
     body: kernel(gather_spec, run_gather, Some(run_gather)),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, A2, |c| SCATTER_ADD.call((c.zeros(0), c.int(1), c.arg(2), c.g())))]),
+    vjp: Vjp::Each(&[d(0, A2, |c| SCATTER_ADD.call((c.zeros(0), c.int("dim"), c.arg(2), c.g())))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](0..3)",
         "f32[2,3], -1, i64[2,5](0..3)",
@@ -126,7 +126,7 @@ pub static GATHER: Op = Op {
 fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Result<()> {
     let (out, index) = (at_least_1d(&out[0]), element_index(c, "scatter")?);
     c.opt_scalar(3).map_or(Ok(()), |s| s.check_fits(out.dtype()))?;
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if index.numel() == 0 {
         return Ok(());
     }
@@ -203,7 +203,7 @@ impl Enumerated for OldReduce {
 }
 
 fn old_mode(c: &Call) -> Mode {
-    c.choice::<OldReduce>(4).0
+    c.choice::<OldReduce>("reduce").0
 }
 fn unknown_old_mode(_: &Op, _: &str) -> Error {
     Error::runtime("reduce argument must be either add or multiply.")
@@ -336,7 +336,7 @@ pub static SCATTER_REDUCE: Op = Op {
     unknown_choice: unknown_mode,
     doc: "Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, c.choice::<Reduce>(4).0, c.flag(5))),
+    body: everywhere(|c, out| scatter_as(c, out, c.choice::<Reduce>("reduce").0, c.flag("include_self"))),
     vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::reduced }),
     samples: &[
         "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'sum'",

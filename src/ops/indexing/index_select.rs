@@ -16,12 +16,12 @@ pub static OPS: &[&Op] = &[&INDEX_SELECT, &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, 
 
 fn vector(c: &impl Arguments, name: &str) -> Result<Tensor> {
     check_vector(c, name)?;
-    index_as_i64(c.tensor(2)?, || Error::internal("the index was checked"))
+    index_as_i64(c.tensor("index")?, || Error::internal("the index was checked"))
 }
 
 /// An index of at most one dimension, int64 or int32.
 fn check_vector(c: &impl Arguments, name: &str) -> Result<()> {
-    let index = c.tensor(2)?;
+    let index = c.tensor("index")?;
     if index.ndim() > 1 {
         return Err(Error::index(format!(
             "{name}(): Index is supposed to be a vector, but got dim: {} with type: {} and size: {}",
@@ -50,8 +50,8 @@ fn with_dim(shape: &[usize], dim: usize, n: usize) -> Dims {
 
 fn select_spec(c: &Call) -> Result<Specs> {
     check_vector(c, "index_select")?;
-    let (t, index) = (c.tensor(0)?, c.tensor(2)?);
-    let dim = c.dim(1);
+    let (t, index) = (c.tensor(0)?, c.tensor("index")?);
+    let dim = c.dim("dim");
     if t.ndim() == 0 && index.numel() != 1 {
         return Err(Error::runtime(format!(
             "index_select(): Index to scalar can have only 1 value, got {} value(s)",
@@ -63,7 +63,7 @@ fn select_spec(c: &Call) -> Result<Specs> {
 
 fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if t.shape().get(dim) == Some(&0) && index.numel() > 0 {
         return Err(Error::runtime("index_select(): self indexing axis dim should be positive"));
     }
@@ -80,7 +80,7 @@ pub static INDEX_SELECT: Op = Op {
     body: kernel(select_spec, run_select, Some(run_select)),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, A2, |c| {
-        let dim = c.int(1);
+        let dim = c.int("dim");
         INDEX_ADD.call((c.zeros(0), dim, c.arg(2), c.g()))
     })]),
     samples: &[
@@ -104,8 +104,8 @@ pub static INDEX_SELECT: Op = Op {
 
 /// The index, the dimension and a matching source, for `index_add` and `index_reduce`.
 fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor)> {
-    let (source, index) = (c.tensor(3)?, vector(c, name)?);
-    let dim = c.dim(1);
+    let (source, index) = (c.tensor("source")?, vector(c, name)?);
+    let dim = c.dim("dim");
     if out.dtype() != source.dtype() {
         return Err(Error::runtime(format!(
             "{name}(): self ({}) and source ({}) must have the same scalar type",
@@ -155,12 +155,12 @@ fn in_bounds(e: Error, index: &Tensor, out: &Tensor, dim: usize) -> Error {
 
 fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
     let (dim, index, source) = prepared(c, &out[0], "index_add_")?;
-    c.scalar(4)?.check_fits(out[0].dtype())?;
+    c.scalar("alpha")?.check_fits(out[0].dtype())?;
     if source.device().is_gpu() {
-        return gpu::index_add(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?, c.float(4)?);
+        return gpu::index_add(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?, c.float("alpha")?);
     }
     let (o, i, s) = (out[0].cpu_view()?, index.cpu_view()?, source.cpu_view()?);
-    let added = index::index_add(o, dim, i, s, c.scalar(4)?);
+    let added = index::index_add(o, dim, i, s, c.scalar("alpha")?);
     added.map_err(|e| in_bounds(e, &index, &out[0], dim))
 }
 
@@ -173,7 +173,7 @@ pub static INDEX_ADD: Op = Op {
     vjp: Vjp::Each(&[
         d(0, 0, |c| c.g()),
         d(3, A2, |c| {
-            let picked = INDEX_SELECT.call((c.g_times(4), c.int(1), c.arg(2)));
+            let picked = INDEX_SELECT.call((c.g_times(4), c.int("dim"), c.arg(2)));
             picked.reshape(&c.sizes(3))
         }),
     ]),
@@ -199,8 +199,8 @@ pub static INDEX_ADD: Op = Op {
 
 /// The checks of `index_copy`.
 fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
-    let (index, source) = (c.tensor(2)?, c.tensor(3)?);
-    let dim = c.dim(1);
+    let (index, source) = (c.tensor("index")?, c.tensor("source")?);
+    let dim = c.dim("dim");
     if index.dtype() != crate::dtype::DType::I64 {
         return Err(Error::runtime(format!(
             "index_copy_(): Expected a long tensor for index, but got {}",
@@ -272,8 +272,8 @@ pub static INDEX_COPY: Op = Op {
     body: kernel_into(run_copy, Some(run_copy)),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[
-        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1), c.arg(2), 0))),
-        d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1), c.arg(2))).reshape(&c.sizes(3))),
+        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int("dim"), c.arg(2), 0))),
+        d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int("dim"), c.arg(2))).reshape(&c.sizes(3))),
     ]),
     samples: &[
         "f32[3,2], 0, i64[2](= 2, 0), f32[2,2]",
@@ -295,7 +295,7 @@ pub static INDEX_COPY: Op = Op {
 
 fn run_fill(c: &Call, out: &[Tensor]) -> Result<()> {
     let index = vector(c, "index_fill_")?;
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     let value = fill_value(c, &out[0])?;
     if out[0].device().is_gpu() {
         return gpu::index_fill(&out[0].gpu_view()?, dim, &index.gpu_view()?, value);
@@ -337,7 +337,7 @@ pub static INDEX_FILL: Op = Op {
     doc: "Writes a number over the slices of a dimension that an index names. Negative indices count from the end.",
     forms: FMI,
     body: kernel_into_clone(run_fill, Some(run_fill)),
-    vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1), c.arg(2), 0)))]),
+    vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int("dim"), c.arg(2), 0)))]),
     samples: &["f32[3,2], 0, i64[2](= 2, 0), 1.5", "f32[2,3], 1, i64[1](= -1), -1", "i64[3], 0, i64[1](= 0), 7"],
     errors: &[
         ("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3"),
@@ -355,9 +355,9 @@ pub static INDEX_FILL_TENSOR: Op = Op {
     forms: FMI,
     body: kernel_into_clone(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[
-        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1), c.arg(2), 0))),
+        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int("dim"), c.arg(2), 0))),
         d(3, A2, |c| {
-            let kept = INDEX_FILL.call((c.zeros(0), c.int(1), c.arg(2), 1)).equals(0);
+            let kept = INDEX_FILL.call((c.zeros(0), c.int("dim"), c.arg(2), 1)).equals(0);
             c.g().zero_where(kept).sum_all()
         }),
     ]),
@@ -370,16 +370,16 @@ pub static INDEX_FILL_TENSOR: Op = Op {
 
 fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, (dim, index, source)) = (&out[0], prepared(c, &out[0], "index_reduce_")?);
-    let Reduce(mode) = c.choice(4);
+    let Reduce(mode) = c.choice("reduce");
     if out.device().is_gpu() {
         // The index of a slice applies to each of its elements.
         let (out, source) = (at_least_1d(out), at_least_1d(&source));
         let along = |d: usize| if d == dim { index.strides().first().copied().unwrap_or(0) } else { 0 };
         let strides: Dims = (0..source.ndim()).map(along).collect();
         let each = gpu::View { shape: source.shape(), strides: &strides, ..index.gpu_view()? };
-        return scatter_gpu(&out, dim, &each, &gpu::Input::View(source.gpu_view()?), mode, c.flag(5));
+        return scatter_gpu(&out, dim, &each, &gpu::Input::View(source.gpu_view()?), mode, c.flag("include_self"));
     }
-    index::index_reduce(out.cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag(5))
+    index::index_reduce(out.cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag("include_self"))
 }
 
 fn unknown_reduce(_: &Op, given: &str) -> Error {

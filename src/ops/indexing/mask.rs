@@ -38,14 +38,14 @@ static REPLACE: Rule = Rule { operands: &[1, 0, 2], loops: Loops::NONE.num::<3, 
 
 /// Computed in the dtype of self, which must be able to hold the value.
 fn fill_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
-    let (t, mask) = (c.tensor(0)?, c.tensor(1)?);
+    let (t, mask) = (c.tensor(0)?, c.tensor("mask")?);
     if mask.dtype() != DType::Bool {
         return Err(Error::runtime(format!(
             "masked_fill_ only supports boolean masks, but got mask with dtype {}",
             mask.dtype().name()
         )));
     }
-    if let Some(v) = c.opt_tensor(2)
+    if let Some(v) = c.opt_tensor("value")
         && v.ndim() > 0
     {
         return Err(Error::runtime(format!(
@@ -75,7 +75,7 @@ const MANY: Option<Expanded> = Some(Expanded {
         let t = c.tensor(0)?;
         let dims: Ints = (0..t.ndim()).filter(|&d| t.strides()[d] == 0).map(|d| d as i64).collect();
         let hit = ANY_DIM
-            .call((broadcast_view(c.tensor(1)?, &broadcast(t.shape(), c.tensor(1)?.shape())?), dims, true))
+            .call((broadcast_view(c.tensor("mask")?, &broadcast(t.shape(), c.tensor("mask")?.shape())?), dims, true))
             .ok()?;
         let whole = t.with_layout(t.layout().unexpanded());
         Ok(Some(smallvec![Value::Owned(whole), Value::Owned(hit), c.args[2].clone().into_owned()]))
@@ -183,7 +183,7 @@ pub(crate) fn fill_where(out: &Tensor, mask: &Tensor, value: Scalar) -> Result<(
 }
 
 fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {
-    let mask = c.tensor(1)?;
+    let mask = c.tensor("mask")?;
     match mask.dtype() {
         DType::Bool => Ok(mask.clone()),
         d => {
@@ -255,7 +255,7 @@ pub static MASKED_SELECT: Op = Op {
 };
 
 fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (out, mask, source) = (&out[0], bool_mask(c, "masked_scatter_")?, c.tensor(2)?);
+    let (out, mask, source) = (&out[0], bool_mask(c, "masked_scatter_")?, c.tensor("source")?);
     if source.dtype() != out.dtype() {
         return Err(Error::runtime(format!(
             "masked_scatter: expected self and source to have same dtypes but got{} and {}",

@@ -48,23 +48,23 @@ fn index(c: &VjpCtx) -> Term {
     if c.ndim(3) == 0 {
         return c.arg(2).to_dtype(DType::I64).reshape(&[]);
     }
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     let mut sizes = Ints::from_elem(1, c.ndim(3));
     sizes[dim] = c.shape(3)[dim] as i64;
     c.arg(2).to_dtype(DType::I64).reshape(&sizes).expand(&c.sizes(3))
 }
 
 fn gathered(c: &VjpCtx, t: &Term) -> Term {
-    GATHER.call((t, c.int(1), index(c)))
+    GATHER.call((t, c.int("dim"), index(c)))
 }
 
 /// The gradients of arguments 0 (self) and 3 (the source).
 pub(crate) fn reduced(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
-    let (dim, include_self) = (c.int(1), c.flag(5));
+    let (dim, include_self) = (c.int("dim"), c.flag("include_self"));
     if index(c).sizes() != c.sizes(3) {
         return Err(Error::runtime("scatter_reduce(): the gradient needs an index of the source's shape"));
     }
-    let (whole, part) = match c.choice::<Reduce>(4).0 {
+    let (whole, part) = match c.choice::<Reduce>("reduce").0 {
         Mode::Add => (c.g(), gathered(c, &c.g())),
         Mode::Mean => {
             let ones = SCATTER_ADD.call((full(c, 0, include_self as i64), dim, index(c), full(c, 3, 1)));
@@ -90,7 +90,7 @@ fn equal(a: &Term, b: &Term) -> Term {
 
 /// The product without zeros divided by the factor; for a single zero the product of the others.
 fn product(c: &VjpCtx) -> Result<(Term, Term)> {
-    let (dim, include_self) = (c.int(1), c.flag(5));
+    let (dim, include_self) = (c.int("dim"), c.flag("include_self"));
     let self_zero = is_zero(&c.arg(0));
     let src_zero = is_zero(&c.arg(3));
     let masked_self = c.arg(0) + self_zero.clone();
@@ -121,7 +121,7 @@ fn product(c: &VjpCtx) -> Result<(Term, Term)> {
 
 /// All elements equal to the extreme share equally.
 fn extreme(c: &VjpCtx) -> Result<(Term, Term)> {
-    let dim = c.int(1);
+    let dim = c.int("dim");
     let self_hit = equal(&c.arg(0), &c.out(0));
     let src_hit = equal(&c.arg(3), &gathered(c, &c.out(0)));
     let count = SCATTER_ADD.call((self_hit.clone(), dim, index(c), src_hit.clone()));

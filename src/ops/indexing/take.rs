@@ -67,7 +67,7 @@ fn run_take(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.numel() == 0 && out[0].numel() > 0 {
         return Err(Error::index("take(): tried to take from an empty tensor"));
     }
-    let index = flat_index(c.tensor(1)?, "take")?;
+    let index = flat_index(c.tensor("index")?, "take")?;
     let (source, target) = (flat(t)?, out[0].with_layout(Layout::contiguous(&[out[0].numel()])));
     if t.device().is_gpu() {
         return gpu::index_get(&source.gpu_view()?, &[Some(index.gpu_view()?)], &target.gpu_view()?);
@@ -81,7 +81,7 @@ pub static TAKE: Op = Op {
     forms: FMO,
     body: kernel(
         |c| {
-            let (t, index) = (c.tensor(0)?, c.tensor(1)?);
+            let (t, index) = (c.tensor(0)?, c.tensor("index")?);
             exactly_long(index, || {
                 Error::runtime(format!(
                     "take(): Expected a long tensor for index, but got {}",
@@ -108,7 +108,7 @@ pub static TAKE: Op = Op {
 };
 
 fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (index, source, out) = (c.tensor(1)?, c.tensor(2)?, &out[0]);
+    let (index, source, out) = (c.tensor("index")?, c.tensor("source")?, &out[0]);
     if source.dtype() != out.dtype() {
         return Err(Error::runtime(format!(
             "put_(): self and source expected to have the same dtype, but got self.dtype = {} and source.dtype = {}",
@@ -127,10 +127,10 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
     let source = flat(&unalias(source, out)?)?;
     let target = flat(out)?;
     if out.device().is_gpu() {
-        gpu::index_put(&target.gpu_view()?, &[Some(index.gpu_view()?)], &source.gpu_view()?, c.flag(3))?;
+        gpu::index_put(&target.gpu_view()?, &[Some(index.gpu_view()?)], &source.gpu_view()?, c.flag("accumulate"))?;
         return finish(&target, out);
     }
-    index::index_put(target.cpu_view()?, &[Some(index.cpu_view()?)], source.cpu_view()?, c.flag(3))
+    index::index_put(target.cpu_view()?, &[Some(index.cpu_view()?)], source.cpu_view()?, c.flag("accumulate"))
         .map_err(out_of_range)?;
     finish(&target, out)
 }
@@ -150,7 +150,7 @@ pub static PUT: Op = Op {
     body: kernel_into_clone(run_put, Some(run_put)),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[
-        d(0, A1, |c| match c.flag(3) {
+        d(0, A1, |c| match c.flag("accumulate") {
             true => c.g(),
             false => {
                 let g = c.g();
@@ -174,14 +174,14 @@ pub static TAKE_ALONG_DIM: Op = Op {
     doc: "`gather` with `self` and `indices` broadcast against each other except in `dim`; without `dim` both are flattened.",
     forms: FMO,
     body: decompose(|c| {
-        let (t, index) = (c.tensor(0)?, c.tensor(1)?);
+        let (t, index) = (c.tensor(0)?, c.tensor("indices")?);
         if index.dtype() != DType::I64 {
             return Err(Error::runtime(format!(
                 "torch.take_along_dim(): dtype of indices should be Long but got {}",
                 index.dtype().scalar_type_name()
             )));
         }
-        let Some(dim) = c.opt_dim(2) else {
+        let Some(dim) = c.opt_dim("dim") else {
             return super::gather_scatter::GATHER.calls((RESHAPE.call((t, [-1])), 0, RESHAPE.call((index, [-1]))));
         };
         if t.ndim() != index.ndim() {

@@ -33,7 +33,7 @@ pub static UNRAVEL_INDEX: Op = Op {
 };
 
 fn unravel_index(c: &Call) -> Result<Outputs> {
-    let (indices, shape) = (c.tensor(0)?, c.ints(1)?);
+    let (indices, shape) = (c.tensor("indices")?, c.ints("shape")?);
     let dtype = indices.dtype();
     if dtype.category() != Category::Int {
         return Err(Error::type_(format!("expected 'indices' to be integer dtype, but got torch.{dtype}")));

@@ -150,7 +150,7 @@ pub(crate) fn all_zero(flags: &Tensor) -> Result<bool> {
 }
 
 fn check_errors(c: &Call) -> Result<()> {
-    let (info, given) = (c.tensor(0)?, |i: usize| c.str(i).unwrap_or_default());
+    let (info, given) = (c.tensor("info")?, |i: usize| c.str(i).unwrap_or_default());
     if all_zero(info)? {
         return Ok(());
     }
@@ -158,7 +158,7 @@ fn check_errors(c: &Call) -> Result<()> {
     let Some((i, code)) = codes.iter().enumerate().find(|(_, code)| **code != 0) else { return Ok(()) };
     let which = if info.ndim() > 0 { format!("(Batch element {i}): ") } else { String::new() };
     let text = format!("{which}{}", given(2).replace("{i}", &code.to_string()));
-    let error = if c.flag(3) { Error::linalg(text) } else { Error::runtime(text) };
+    let error = if c.flag("linalg") { Error::linalg(text) } else { Error::runtime(text) };
     Err(error.in_op(given(1).to_string()))
 }
 /// Drops the last output, which holds the status; `check` turns it into an error.

@@ -49,19 +49,19 @@ pub static CHOLESKY_EX: Op = Op {
         },
         |c, out| {
             let a = c.tensor(0)?;
-            match c.flag(1) {
+            match c.flag("upper") {
                 false => run(&[a, &out[0], &out[1]], a.ndim() - 2, &Cholesky)?,
                 true => run(&[&mt_view(a), &mt_view(&out[0]), &out[1]], a.ndim() - 2, &Cholesky)?,
             }
-            if c.flag(2) { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
+            if c.flag("check_errors") { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
         },
         Some(|c, out| {
-            on_gpu::cholesky(c.tensor(0)?, c.flag(1), out)?;
-            if c.flag(2) { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
+            on_gpu::cholesky(c.tensor(0)?, c.flag("upper"), out)?;
+            if c.flag("check_errors") { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
         }),
     ),
     vjp: Vjp::Each(&[d(0, OUT0, |c| {
-        let turn = |t: Term| if c.flag(1) { t.mh() } else { t };
+        let turn = |t: Term| if c.flag("upper") { t.mh() } else { t };
         let (l, g) = (turn(c.out(0)), turn(c.g()));
         // Half of the Hermitian matrix given by the lower triangle of L^H gL.
         let phi = l.clone().mh().at(g);
@@ -88,7 +88,7 @@ pub static CHOLESKY: Op = Op {
     sig: sig("linalg.cholesky(Tensor self, *, bool upper=False) -> Tensor"),
     doc: "The lower triangle L of `A = L L^H`, or its adjoint, for positive-definite matrices; a `LinAlgError` if one is not.",
     body: decompose(|c| {
-        let out = CHOLESKY_EX.calls((c.tensor(0)?, c.flag(1)))?;
+        let out = CHOLESKY_EX.calls((c.tensor(0)?, c.flag("upper")))?;
         without_info(out, |info| is_positive(info, "linalg.cholesky"))
     }),
     vjp: Vjp::Composite,
@@ -122,18 +122,18 @@ pub static CHOLESKY_SOLVE: Op = Op {
     doc: "The solutions of `A X = self`, where `input2` is the Cholesky factor of A.",
     forms: FMO,
     body: decompose(|c| {
-        square(c.tensor(1)?, "cholesky_solve")?;
-        compatible(c.tensor(1)?, c.tensor(0)?, true, "cholesky_solve")?;
-        cholesky_solved(c.tensor(0)?.into(), c.tensor(1)?, c.flag(2)).outputs()
+        square(c.tensor("input2")?, "cholesky_solve")?;
+        compatible(c.tensor("input2")?, c.tensor(0)?, true, "cholesky_solve")?;
+        cholesky_solved(c.tensor(0)?.into(), c.tensor("input2")?, c.flag("upper")).outputs()
     }),
     vjp: Vjp::Joint(Joint {
         args: &[0, 1],
         saves: A1 | OUT0,
         formula: |c| {
-            let g = CHOLESKY_SOLVE.call((c.g(), c.arg(1), c.flag(2))).ok()?;
+            let g = CHOLESKY_SOLVE.call((c.g(), c.arg(1), c.flag("upper"))).ok()?;
             let half = Term::from(&g).at(c.out(0).mh());
             let both = half.clone() + half.mh();
-            let factor = if c.flag(2) { -c.arg(1).at(both) } else { -both.at(c.arg(1)) };
+            let factor = if c.flag("upper") { -c.arg(1).at(both) } else { -both.at(c.arg(1)) };
             Ok(vec![Some(g), Some(factor.ok()?)])
         },
     }),
@@ -175,11 +175,11 @@ pub static CHOLESKY_INVERSE: Op = Op {
         let l = c.tensor(0)?;
         square(l, "cholesky_inverse")?;
         has_inverse(l)?;
-        cholesky_solved(Term::from(l).eye(), l, c.flag(1)).outputs()
+        cholesky_solved(Term::from(l).eye(), l, c.flag("upper")).outputs()
     }),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let both = c.out(0).at(c.g() + c.g().mh()).at(c.out(0));
-        if c.flag(1) { -c.arg(0).at(both) } else { -both.at(c.arg(0)) }
+        if c.flag("upper") { -c.arg(0).at(both) } else { -both.at(c.arg(0)) }
     })]),
     samples: &["f32[3,3](spd, nograd)", "f32[2,2,2](spd, nograd), True", "c64[2,2](spd, nograd)"],
     errors: &[

@@ -11,11 +11,11 @@ use crate::ops::view::reshape::EXPAND;
 pub static OPS: &[&Op] = &[&LINALG_CROSS, &CROSS];
 
 fn product(c: &Call) -> Result<Outputs> {
-    let (a, b, dim) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
+    let (a, b, dim) = (c.tensor(0)?, c.tensor("other")?, c.int("dim")?);
     if a.ndim() != b.ndim() {
         return Err(Error::runtime("linalg.cross: inputs must have the same number of dimensions."));
     }
-    let at = c.dim(2);
+    let at = c.dim("dim");
     let [m, n] = [a, b].map(|t| t.shape().get(at).copied().unwrap_or(1));
     if m != 3 || n != 3 {
         return Err(Error::runtime(format!(
@@ -37,8 +37,8 @@ pub static LINALG_CROSS: Op = Op {
     forms: FO,
     body: decompose(product),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| LINALG_CROSS.call((c.arg(1).conj(), c.g(), c.int(2)))),
-        d(1, A0, |c| LINALG_CROSS.call((c.g(), c.arg(0).conj(), c.int(2)))),
+        d(0, A1, |c| LINALG_CROSS.call((c.arg(1).conj(), c.g(), c.int("dim")))),
+        d(1, A0, |c| LINALG_CROSS.call((c.g(), c.arg(0).conj(), c.int("dim")))),
     ]),
     node: "LinalgCrossBackward0",
     samples: &["f32[3], f32[3]", "f32[2,3], f32[1,3]", "f32[3,2], f32[3,2], dim=0", "c64[2,3], c64[2,3]"],
@@ -57,15 +57,15 @@ pub static CROSS: Op = Op {
     doc: "The cross product along a dimension of length 3, by default the first that is of that length.",
     forms: FMO,
     body: decompose(|c| {
-        let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+        let (a, b) = (c.tensor(0)?, c.tensor("other")?);
         let first = || a.shape().iter().position(|&d| d == 3).map(|d| d as i64);
-        let dim = c.opt_int(2).or_else(first);
+        let dim = c.opt_int("dim").or_else(first);
         let dim = dim.ok_or_else(|| Error::runtime("no dimension of size 3 in input"))?;
         LINALG_CROSS.calls((a, b, dim))
     }),
     vjp: Vjp::Composite,
     warns: Some(|c| {
-        c.opt_int(2).is_none().then(|| {
+        c.opt_int("dim").is_none().then(|| {
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use \
              torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release."
                 .into()

@@ -44,12 +44,12 @@ pub static DET_STEP: Op = Op {
     doc: "The determinants of square matrices.",
     body: kernel(
         |c| {
-            let a = c.tensor(0)?;
+            let a = c.tensor("A")?;
             square(a, "linalg.det")?;
             Ok(smallvec![part(a, &[], a.dtype())])
         },
-        |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim(), &Det),
-        Some(|c, out| on_gpu::determinant(c.tensor(0)?, &out[0])),
+        |c, out| run(&[c.tensor("A")?, &out[0]], out[0].ndim(), &Det),
+        Some(|c, out| on_gpu::determinant(c.tensor("A")?, &out[0])),
     ),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().whole() * ADJUGATE.call((c.arg(0),)).mh())]),
     samples: &["f32[3,3]", "c64[2,2]"],
@@ -83,11 +83,11 @@ pub static ADJUGATE: Op = Op {
     doc: "`det(A) inv(A)`, which singular matrices have too: the derivative of the determinant.",
     body: kernel(
         |c| {
-            square(c.tensor(0)?, "linalg.det")?;
-            Ok(smallvec![Spec::like(c.tensor(0)?)])
+            square(c.tensor("A")?, "linalg.det")?;
+            Ok(smallvec![Spec::like(c.tensor("A")?)])
         },
-        |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 2, &Adjugate),
-        Some(|c, out| on_gpu::adjugate(c.tensor(0)?, &out[0])),
+        |c, out| run(&[c.tensor("A")?, &out[0]], out[0].ndim() - 2, &Adjugate),
+        Some(|c, out| on_gpu::adjugate(c.tensor("A")?, &out[0])),
     ),
     vjp: Vjp::Each(&[d(0, A0, |c| ADJUGATE_BACKWARD.call((c.g(), c.arg(0))))]),
     samples: &["f32[3,3]", "f32[2,2](zeros)", "c64[2,2]"],
@@ -98,7 +98,7 @@ pub static ADJUGATE: Op = Op {
 
 /// The gradient (argument 0) of the adjugate of argument 1, by the inverse.
 fn by_inverse(c: &Call) -> Result<Outputs> {
-    let (g, a) = (Term::from(c.tensor(0)?), c.tensor(1)?);
+    let (g, a) = (Term::from(c.tensor("grad")?), c.tensor("A")?);
     let (x, det) = (first(&INV_EX, (a,)).mh(), DET_STEP.call((a,)).conj().whole());
     let turned = (g.clone() * x.clone().mt()).sum(&[-2, -1], true);
     (det * (turned * x.clone() - x.clone().at(g).at(x))).outputs()
@@ -106,7 +106,7 @@ fn by_inverse(c: &Call) -> Result<Outputs> {
 
 /// The same for any matrix. In the basis of singular vectors it needs the products of all singular values but two.
 fn by_values(c: &Call) -> Result<Outputs> {
-    let (g, a) = (Term::from(c.tensor(0)?), c.tensor(1)?);
+    let (g, a) = (Term::from(c.tensor("grad")?), c.tensor("A")?);
     if !item(&ALL.call((ISFINITE.call((a,)),)).ok()?)?.to_bool() {
         return by_inverse(c);
     }
@@ -167,11 +167,11 @@ pub static SLOGDET_STEP: Op = Op {
     doc: "Signs and logarithms of determinants.",
     body: kernel(
         |c| {
-            let (a, d) = (c.tensor(0)?, c.tensor(0)?.dtype());
+            let (a, d) = (c.tensor("A")?, c.tensor("A")?.dtype());
             square(a, "linalg.slogdet")?;
             Ok(smallvec![part(a, &[], d), part(a, &[], d.to_real())])
         },
-        |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim(), &Slogdet),
+        |c, out| run(&[c.tensor("A")?, &out[0], &out[1]], out[0].ndim(), &Slogdet),
         Some(on_gpu::sign_and_log),
     ),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {

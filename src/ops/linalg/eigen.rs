@@ -58,7 +58,7 @@ impl Enumerated for Triangle {
 
 /// Argument 1: which triangle is read.
 fn upper(c: &impl Arguments) -> bool {
-    c.choice::<Triangle>(1) == Triangle::Upper
+    c.choice::<Triangle>("UPLO") == Triangle::Upper
 }
 fn unknown_triangle(_: &Op, given: &str) -> Error {
     Error::runtime(format!("Expected UPLO argument to be 'L' or 'U', but got {given}"))
@@ -72,17 +72,17 @@ pub static EIGH_STEP: Op = Op {
     doc: "Eigenvalues and vectors of Hermitian matrices.",
     body: kernel(
         |c| {
-            let a = c.tensor(0)?;
+            let a = c.tensor("A")?;
             square(a, "linalg.eigh")?;
-            let vectors = if c.flag(2) { columns_like(a) } else { Spec::new(&[0], a.dtype(), a.device()) };
+            let vectors = if c.flag("compute_v") { columns_like(a) } else { Spec::new(&[0], a.dtype(), a.device()) };
             Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], a.dtype().to_real()), vectors])
         },
         |c, out| {
-            let (a, vectors) = (c.tensor(0)?, c.flag(2));
+            let (a, vectors) = (c.tensor("A")?, c.flag("compute_v"));
             let into = if vectors { &out[1] } else { a };
             run(&[a, &out[0], into], a.ndim() - 2, &Eigh { upper: upper(c), vectors })
         },
-        Some(|c, out| spectra_on_gpu::eigh(c.tensor(0)?, upper(c), &out[0], c.flag(2).then_some(&out[1]))),
+        Some(|c, out| spectra_on_gpu::eigh(c.tensor("A")?, upper(c), &out[0], c.flag("compute_v").then_some(&out[1]))),
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(eigh_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,3]", "f32[3,3], 'U'", "f32[2,2](nograd), 'L', False"],
@@ -206,11 +206,11 @@ pub static EIGVALS_STEP: Op = Op {
     doc: "Eigenvalues without vectors.",
     body: kernel(
         |c| {
-            let a = c.tensor(0)?;
+            let a = c.tensor("A")?;
             square(a, "linalg.eigvals")?;
             Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], a.dtype().to_complex())])
         },
-        |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 1, &Eig { vectors: false }),
+        |c, out| run(&[c.tensor("A")?, &out[0]], out[0].ndim() - 1, &Eig { vectors: false }),
         None,
     ),
     vjp: Vjp::None("linalg.eig runs where a gradient is wanted"),

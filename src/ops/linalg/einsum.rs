@@ -18,7 +18,7 @@ pub static EINSUM: Op = Op {
     sig: sig("einsum(str equation, Tensors operands) -> Tensor"),
     doc: "Multiplies operands and sums over index letters: letters that are not in the output after `->` are summed. Without `->` the output has the letters that occur once, in alphabetical order. `...` stands for dimensions that broadcast.",
     forms: F,
-    body: decompose(|c| einsum(c.str(0).unwrap_or(""), c.tensors(1))?.outputs()),
+    body: decompose(|c| einsum(c.str("equation").unwrap_or(""), c.tensors("operands"))?.outputs()),
     vjp: Vjp::Composite,
     samples: &[
         "'ij,jk->ik', [f32[2,3], f32[3,4]]",

@@ -46,8 +46,8 @@ pub static LDL_FACTOR_EX: Op = Op {
         },
         |c, out| {
             let a = c.tensor(0)?;
-            run(&[a, &out[0], &out[1], &out[2]], a.ndim() - 2, &Factor { hermitian: c.flag(1) })?;
-            if c.flag(2) { is_regular(&out[2], "torch.linalg.ldl_factor_ex") } else { Ok(()) }
+            run(&[a, &out[0], &out[1], &out[2]], a.ndim() - 2, &Factor { hermitian: c.flag("hermitian") })?;
+            if c.flag("check_errors") { is_regular(&out[2], "torch.linalg.ldl_factor_ex") } else { Ok(()) }
         },
         None,
     ),
@@ -77,7 +77,7 @@ pub static LDL_FACTOR: Op = Op {
     sig: sig("linalg.ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
     doc: "L and D of `A = L D L^T` (or `L D L^H`) in one lower triangle and which rows were exchanged; an error if D is singular.",
     body: decompose(|c| {
-        let out = LDL_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
+        let out = LDL_FACTOR_EX.calls((c.tensor(0)?, c.flag("hermitian")))?;
         without_info(out, |info| is_regular(info, "torch.linalg.ldl_factor"))
     }),
     vjp: Vjp::Missing,
@@ -134,7 +134,7 @@ pub static LDL_STEP: Op = Op {
     doc: "The solutions of `A X = B` where both have the same leading dimensions.",
     body: kernel(
         |c| {
-            let (ld, pivots, b) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+            let (ld, pivots, b) = (c.tensor("LD")?, c.tensor("pivots")?, c.tensor("B")?);
             check(ld, pivots, b)?;
             match lead(ld) == lead(b) {
                 true => Ok(smallvec![columns_like(b)]),
@@ -142,8 +142,8 @@ pub static LDL_STEP: Op = Op {
             }
         },
         |c, out| {
-            let work = Solve { hermitian: c.flag(3) };
-            run(&[c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, &out[0]], out[0].ndim() - 2, &work)
+            let work = Solve { hermitian: c.flag("hermitian") };
+            run(&[c.tensor("LD")?, c.tensor("pivots")?, c.tensor("B")?, &out[0]], out[0].ndim() - 2, &work)
         },
         None,
     ),
@@ -157,11 +157,11 @@ pub static LDL_SOLVE: Op = Op {
     sig: sig("linalg.ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
     doc: "The solutions of `A X = B` from what `linalg.ldl_factor` gave for A; leading dimensions broadcast.",
     body: decompose(|c| {
-        let (ld, pivots, b) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+        let (ld, pivots, b) = (c.tensor("LD")?, c.tensor("pivots")?, c.tensor("B")?);
         check(ld, pivots, b)?;
         let (wide, b) = together(ld.into(), b.into())?;
         let sizes: Ints = wide.sizes()[..wide.ndim() - 1].into();
-        LDL_STEP.calls((wide, Term::from(pivots).expand(&sizes), b, c.flag(3)))
+        LDL_STEP.calls((wide, Term::from(pivots).expand(&sizes), b, c.flag("hermitian")))
     }),
     vjp: Vjp::None("not implemented, as in PyTorch"),
     samples: &[

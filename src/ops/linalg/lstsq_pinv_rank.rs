@@ -99,7 +99,7 @@ pub static PINV: Op = Op {
     body: decompose(|c| {
         let a = c.tensor(0)?;
         pinv_checked(a)?;
-        pseudoinverse(c, a, 1, c.flag(3)).outputs()
+        pseudoinverse(c, a, 1, c.flag("hermitian")).outputs()
     }),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, pinv_backward)]),
     samples: &[
@@ -144,7 +144,7 @@ pub static PINVERSE: Op = Op {
     sig: sig("pinverse(Tensor self, float rcond=1e-15) -> Tensor"),
     doc: "The pseudoinverse; see `linalg.pinv`.",
     forms: FM,
-    body: decompose(|c| PINV.calls((c.tensor(0)?, 0.0, c.float(1)?))),
+    body: decompose(|c| PINV.calls((c.tensor(0)?, 0.0, c.float("rcond")?))),
     vjp: Vjp::Composite,
     samples: &["f32[3,2]", "f32[2,3], 0.001"],
     errors: &[("f32[2]", "RuntimeError", "expected a tensor with 2 or more dimensions")],
@@ -170,7 +170,7 @@ pub static MATRIX_RANK: Op = Op {
     doc: "How many singular values are greater than `max(atol, rtol * greatest)`.",
     body: decompose(|c| {
         let a = c.tensor(0)?;
-        rank(a, c.flag(3), |values| bound(c, 1, a, top(values)))
+        rank(a, c.flag("hermitian"), |values| bound(c, 1, a, top(values)))
     }),
     vjp: Vjp::None("a count"),
     samples: &["f32[3,3]", "f32[2,3,2]", "f32[3,3](ones)", "f32[3,3](spd), hermitian=True", "f32[0,2]"],
@@ -183,11 +183,11 @@ pub static MATRIX_RANK_TOL: Op = Op {
     sig: sig("linalg.matrix_rank.tol(Tensor self, Operand tol, bool hermitian=False) -> Tensor"),
     doc: "How many singular values are greater than `tol`.",
     body: decompose(|c| {
-        let least = match c.opt_tensor(1) {
+        let least = match c.opt_tensor("tol") {
             Some(t) => Term::from(t).unsqueeze(-1),
-            None => Term::number(c.scalar(1)?),
+            None => Term::number(c.scalar("tol")?),
         };
-        rank(c.tensor(0)?, c.flag(2), |_| least.clone())
+        rank(c.tensor(0)?, c.flag("hermitian"), |_| least.clone())
     }),
     vjp: Vjp::None("a count"),
     samples: &["f32[2,2](nograd), 100.0", "f32[3,3](spd, nograd), 0.01, True"],
@@ -210,7 +210,7 @@ impl Enumerated for Driver {
 }
 
 fn driver(c: &Call) -> Driver {
-    c.opt_choice(3).unwrap_or(Driver::Gelsy)
+    c.opt_choice("driver").unwrap_or(Driver::Gelsy)
 }
 fn unknown_driver(_: &Op, _: &str) -> Error {
     let text = "parameter `driver` should be one of (gels, gelsy, gelsd, gelss)";
@@ -227,7 +227,7 @@ fn is_vector(a: &Tensor, b: &Tensor) -> bool {
 /// counts.
 fn cutoff(c: &Call, a: &Tensor) -> Scalar {
     let ((m, n), least) = (sizes(a), epsilon(a.dtype()));
-    let Some(given) = c.opt_scalar(2).map(Scalar::to_f64) else { return Scalar::Float(least * m.max(n) as f64) };
+    let Some(given) = c.opt_scalar("rcond").map(Scalar::to_f64) else { return Scalar::Float(least * m.max(n) as f64) };
     Scalar::Float(match driver(c) {
         Driver::Gelsd if given <= 0.0 || given >= 1.0 => least,
         Driver::Gelss if given < 0.0 => least,
@@ -249,7 +249,7 @@ fn full_rank(rank: &Tensor, most: usize) -> Result<()> {
 
 /// The solution and, if requested, the sums of squared residuals.
 fn fitted(c: &Call, with_residuals: bool) -> Result<Outputs> {
-    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    let (a, b) = (c.tensor(0)?, c.tensor("b")?);
     let vector = is_vector(a, b);
     let b = if vector { Term::from(b).unsqueeze(-1) } else { b.into() };
     let x = PINV.call((a, 0.0, cutoff(c, a))).at_by_columns(b.clone());
@@ -260,7 +260,7 @@ fn fitted(c: &Call, with_residuals: bool) -> Result<Outputs> {
 
 /// Solution, residuals, rank and singular values; empty if the driver does not compute them.
 fn least_squares(c: &Call) -> Result<Outputs> {
-    let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "torch.linalg.lstsq");
+    let (a, b, name) = (c.tensor(0)?, c.tensor("b")?, "torch.linalg.lstsq");
     let refuse = |text: &str| Err(Error::runtime(text).in_op(name));
     let driver = driver(c);
     matrices(a, name)?;
@@ -363,9 +363,9 @@ pub static COND: Op = Op {
     sig: sig("linalg.cond(Tensor self, Scalar? p=None) -> Tensor"),
     doc: "The condition number `norm(A) norm(inv(A))`; of order 2 (the default) the greatest over the least singular value.",
     body: decompose(|c| {
-        let (a, order) = (c.tensor(0)?, c.opt_float(1).unwrap_or(2.0));
+        let (a, order) = (c.tensor(0)?, c.opt_float("p").unwrap_or(2.0));
         condition_dims(a)?;
-        match c.opt_scalar(1) {
+        match c.opt_scalar("p") {
             Some(Scalar::Complex(..)) => {
                 let text = "Expected a non-complex scalar as the order of norm.";
                 return Err(Error::value(text).in_op("linalg.cond"));
@@ -377,7 +377,7 @@ pub static COND: Op = Op {
             return nothing(a);
         }
         if order.abs() != 2.0 {
-            let shown = c.scalar(1)?;
+            let shown = c.scalar("p")?;
             return condition(a, shown.to_string(), |t| MATRIX_NORM.call((t, order)));
         }
         let values = SVDVALS.call((a,)).ok()?;
@@ -403,9 +403,9 @@ pub static COND_STR: Op = Op {
     sig: sig("linalg.cond.str(Tensor self, str{fro|nuc} p) -> Tensor"),
     doc: "The condition number in the Frobenius ('fro') or nuclear ('nuc') norm.",
     body: decompose(|c| {
-        let (a, order) = (c.tensor(0)?, c.str(1).unwrap_or_default());
+        let (a, order) = (c.tensor(0)?, c.str("p").unwrap_or_default());
         let squares = a.ndim() >= 2 && sizes(a).0 == sizes(a).1;
-        if c.choice::<MatrixNorm>(1) == MatrixNorm::Nuc && squares && a.numel() > 0 {
+        if c.choice::<MatrixNorm>("p") == MatrixNorm::Nuc && squares && a.numel() > 0 {
             let values = SVDVALS.call((a,));
             return (values.clone().sum(&[-1], false) * values.recip().sum(&[-1], false)).outputs();
         }

@@ -45,9 +45,9 @@ pub static LU_FACTOR_EX: Op = Op {
     doc: "L and U of `A = P L U` in one matrix, the row (from one) that each step exchanged its own with, and the number of the first zero pivot.",
     body: kernel(
         |c| {
-            let a = c.tensor(0)?;
+            let a = c.tensor("A")?;
             matrices(a, "linalg.lu_factor")?;
-            if !c.flag(1) {
+            if !c.flag("pivot") {
                 let text = "LU without pivoting is not implemented on the CPU";
                 return Err(Error::runtime(text).in_op("linalg.lu_factor"));
             }
@@ -55,14 +55,14 @@ pub static LU_FACTOR_EX: Op = Op {
             Ok(smallvec![columns_like(a), part(a, &[m.min(n)], DType::I32), infos(a)])
         },
         |c, out| {
-            let a = c.tensor(0)?;
+            let a = c.tensor("A")?;
             run(&[a, &out[0], &out[1], &out[2]], a.ndim() - 2, &Lu)?;
-            if c.flag(2) { has_pivots(&out[2], "torch.linalg.lu_factor_ex") } else { Ok(()) }
+            if c.flag("check_errors") { has_pivots(&out[2], "torch.linalg.lu_factor_ex") } else { Ok(()) }
         },
         Some(|c, out| {
-            out[0].copy_raw(c.tensor(0)?)?;
+            out[0].copy_raw(c.tensor("A")?)?;
             gpu::lu(&out[0].gpu_view()?, &out[1].gpu_view()?, &out[2].gpu_view()?)?;
-            if c.flag(2) { has_pivots(&out[2], "torch.linalg.lu_factor_ex") } else { Ok(()) }
+            if c.flag("check_errors") { has_pivots(&out[2], "torch.linalg.lu_factor_ex") } else { Ok(()) }
         }),
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1, lu_backward)]),
@@ -115,7 +115,7 @@ pub static LU_FACTOR: Op = Op {
     sig: sig("linalg.lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"),
     doc: "L and U of `A = P L U` in one matrix and the rows (from one) that were exchanged; an error if U has a zero pivot.",
     body: decompose(|c| {
-        let out = LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
+        let out = LU_FACTOR_EX.calls((c.tensor("A")?, c.flag("pivot")))?;
         without_info(out, |info| has_pivots(info, "torch.linalg.lu_factor"))
     }),
     vjp: Vjp::Composite,
@@ -130,7 +130,7 @@ pub static LU_WITH_INFO: Op = Op {
         "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
     ),
     doc: "LU, pivots and info as `linalg.lu_factor_ex` gives them.",
-    body: decompose(|c| LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1), c.flag(2)))),
+    body: decompose(|c| LU_FACTOR_EX.calls((c.tensor(0)?, c.flag("pivot"), c.flag("check_errors")))),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
@@ -180,17 +180,17 @@ pub static PERMUTATION: Op = Op {
     doc: "The permutation P of `A = P L U` from the rows that were exchanged.",
     body: kernel(
         |c| {
-            let (p, n) = (c.tensor(0)?, c.int(1)?.max(0) as usize);
+            let (p, n) = (c.tensor("pivots")?, c.int("n")?.max(0) as usize);
             if p.ndim() == 0 {
                 return Err(Error::runtime("expected pivots of at least one dimension, got a number"));
             }
             let shape: Vec<usize> = p.shape()[..p.ndim() - 1].iter().copied().chain([n, n]).collect();
             Ok(Spec::one(&shape, DType::F32, p.device()))
         },
-        |c, out| run(&[&out[0], c.tensor(0)?], out[0].ndim() - 2, &Permutation),
+        |c, out| run(&[&out[0], c.tensor("pivots")?], out[0].ndim() - 2, &Permutation),
         Some(|c, out| {
-            rows_exist(c.tensor(0)?, sizes(&out[0]).0)?;
-            on_gpu::permutation(c.tensor(0)?, &out[0])
+            rows_exist(c.tensor("pivots")?, sizes(&out[0]).0)?;
+            on_gpu::permutation(c.tensor("pivots")?, &out[0])
         }),
     ),
     vjp: Vjp::None("pivots are integers"),
@@ -216,8 +216,8 @@ fn unpacked(lu: &Tensor, pivots: &Tensor) -> Result<[Term; 3]> {
 
 /// The same; parts that are not requested are empty.
 fn wanted_parts(c: &Call) -> Result<Outputs> {
-    let (lu, data, order) = (c.tensor(0)?, c.flag(2), c.flag(3));
-    let [p, l, u] = unpacked(lu, c.tensor(1)?)?;
+    let (lu, data, order) = (c.tensor("LU_data")?, c.flag("unpack_data"), c.flag("unpack_pivots"));
+    let [p, l, u] = unpacked(lu, c.tensor("LU_pivots")?)?;
     let none = || crate::ops::create::like::EMPTY.call(([0], lu.dtype(), lu.device()));
     all([if order { p } else { none() }, if data { l } else { none() }, if data { u } else { none() }])
 }
@@ -228,7 +228,7 @@ pub static LU_UNPACK: Op = Op {
     ),
     doc: "P, L and U of `A = P L U` from what `linalg.lu_factor` gives; parts that are not wanted are empty.",
     body: decompose(|c| {
-        let (lu, pivots) = (c.tensor(0)?, c.tensor(1)?);
+        let (lu, pivots) = (c.tensor("LU_data")?, c.tensor("LU_pivots")?);
         ranked(lu, "lu_unpack")?;
         let (want, got) = (pivots_shape(lu), pivots.shape());
         if want.as_slice() != got {
@@ -258,7 +258,7 @@ pub static LU_UNPACK: Op = Op {
 };
 
 fn all_factors(c: &Call) -> Result<Outputs> {
-    let out = LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
+    let out = LU_FACTOR_EX.calls((c.tensor("A")?, c.flag("pivot")))?;
     all(unpacked(&out[0], &out[1])?)
 }
 
@@ -275,7 +275,8 @@ pub static LU: Op = Op {
 };
 
 fn check_factored(c: &Call) -> Result<()> {
-    let (lu, pivots, b, left, name) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, c.flag(3), "linalg.lu_solve");
+    let (lu, pivots, b, left, name) =
+        (c.tensor("LU")?, c.tensor("pivots")?, c.tensor("B")?, c.flag("left"), "linalg.lu_solve");
     square(lu, name)?;
     if pivots.dtype() != DType::I32 {
         return Err(Error::runtime("pivots should be a Tensor of scalar type torch.int32").in_op(name));
@@ -295,7 +296,8 @@ fn check_factored(c: &Call) -> Result<()> {
 
 /// X of `A X = B` (or `X A = B`), where A, or its adjoint, was factored.
 fn lu_solved(c: &Call) -> Result<Outputs> {
-    let (lu, pivots, b, left, adjoint) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, c.flag(3), c.flag(4));
+    let (lu, pivots, b, left, adjoint) =
+        (c.tensor("LU")?, c.tensor("pivots")?, c.tensor("B")?, c.flag("left"), c.flag("adjoint"));
     let p = PERMUTATION.call((pivots, lu.size(lu.ndim() - 1))).to_dtype(lu.dtype());
     let (lu, b) = (Term::from(lu), Term::from(b));
     // X A = B is conj(A)^H X^T = B^T.
@@ -338,7 +340,7 @@ pub static TORCH_LU_SOLVE: Op = Op {
     sig: sig("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"),
     doc: "The solutions of `A X = self` from what `linalg.lu_factor` gave for A.",
     forms: FMO,
-    body: decompose(|c| LU_SOLVE.calls((c.tensor(1)?, c.tensor(2)?, c.tensor(0)?))),
+    body: decompose(|c| LU_SOLVE.calls((c.tensor("LU_data")?, c.tensor("LU_pivots")?, c.tensor(0)?))),
     vjp: Vjp::Composite,
     warns: Some(|_| {
         Some(

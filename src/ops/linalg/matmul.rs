@@ -49,10 +49,10 @@ pub(crate) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 fn run(c: &Call, out: &[Tensor]) -> Result<()> {
-    product_of(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
+    product_of(c.tensor(0)?, c.tensor("mat2")?, &out[0], 1.0, 0.0)
 }
 fn run_then(c: &Call, out: &[Tensor], then: &Epilogue) -> Result<()> {
-    product_then(c.tensor(0)?, c.tensor(1)?, &out[0], [1.0, 0.0], then)
+    product_then(c.tensor(0)?, c.tensor("mat2")?, &out[0], [1.0, 0.0], then)
 }
 
 /// Used by quantised layers.
@@ -85,7 +85,7 @@ pub static MM: Op = Op {
     forms: FMO,
     body: product(
         |c| {
-            let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+            let (a, b) = (c.tensor(0)?, c.tensor("mat2")?);
             if a.ndim() != 2 || b.ndim() != 2 {
                 return Err(Error::runtime(format!(
                     "self and mat2 must be matrices, got shapes {} and {}",
@@ -131,7 +131,7 @@ pub static BMM: Op = Op {
     forms: FMO,
     body: product(
         |c| {
-            let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+            let (a, b) = (c.tensor(0)?, c.tensor("mat2")?);
             if a.ndim() != 3 || b.ndim() != 3 {
                 return Err(Error::runtime(format!(
                     "batch1 must be a 3D tensor, got shapes {} and {}",
@@ -175,7 +175,7 @@ pub static MATMUL: Op = Op {
     doc: "The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches.",
     aliases: &["linalg.matmul"],
     forms: FMO,
-    body: decompose(|c| matmul(c.tensor(0)?, c.tensor(1)?).outputs()),
+    body: decompose(|c| matmul(c.tensor(0)?, c.tensor("other")?).outputs()),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3], f32[3]",
@@ -275,7 +275,7 @@ pub static DROP_DIM: Op = Op {
     forms: HIDDEN,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        let dim = c.dim(1);
+        let dim = c.dim("dim");
         Ok(t.layout().squeeze(|d| d == dim))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),

@@ -35,7 +35,7 @@ fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
 
 /// `beta * self + alpha * a @ b`, with the operands viewed as matrices or batches of them.
 fn added(c: &Call, [out, a, b, seen]: [&Tensor; 4], then: Option<&Epilogue>) -> Result<()> {
-    let (beta, alpha) = (c.scalar(3)?, c.scalar(4)?);
+    let (beta, alpha) = (c.scalar("beta")?, c.scalar("alpha")?);
     if !out.dtype().is_complex() {
         for complex in [beta, alpha].iter().filter(|s| matches!(s, Scalar::Complex(..))) {
             complex.check_fits(out.dtype())?;
@@ -64,7 +64,7 @@ fn scaled_apart(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -
     } else {
         product_of(a, b, seen, 1.0, 0.0)?;
     }
-    let (beta, product) = (c.scalar(3)?, Term::from(out) * c.scalar(4)?);
+    let (beta, product) = (c.scalar("beta")?, Term::from(out) * c.scalar("alpha")?);
     let unread = beta.to_c128() == num_complex::Complex::ZERO;
     out.copy_raw(&(if unread { product } else { product + Term::from(c.tensor(0)?) * beta }).ok()?)
 }
@@ -77,7 +77,7 @@ fn added_matrices_then(c: &Call, out: &[Tensor], then: &Epilogue) -> Result<()> 
 }
 fn added_vector(c: &Call, out: &[Tensor]) -> Result<()> {
     let column = |t: &Tensor| t.with_layout(t.layout().unsqueeze(1));
-    added(c, [&out[0], c.tensor(1)?, &column(c.tensor(2)?), &column(&out[0])], None)
+    added(c, [&out[0], c.tensor("mat")?, &column(c.tensor("vec")?), &column(&out[0])], None)
 }
 
 pub(crate) fn check_mm(a: &Tensor, b: &Tensor) -> Result<()> {
@@ -106,7 +106,7 @@ fn summed(c: &Call) -> Result<Args<'static>> {
     if let Body::Kernel(k) = &c.op.body {
         (k.infer)(c)?;
     }
-    let (t, beta) = (c.tensor(0)?, c.scalar(3)?.to_f64());
+    let (t, beta) = (c.tensor(0)?, c.scalar("beta")?.to_f64());
     let (mut a, mut b) = (Term::from(c.tensor(1)?), Term::from(c.tensor(2)?));
     let rows = t.ndim().saturating_sub(2);
     let mut steps = 1usize;
@@ -155,7 +155,7 @@ pub static ADDMM: Op = Op {
     forms: FMIO,
     body: product(
         |c| {
-            let (a, b) = (c.tensor(1)?, c.tensor(2)?);
+            let (a, b) = (c.tensor("mat1")?, c.tensor("mat2")?);
             check_mm(a, b)?;
             spec(c, &[a.size(0), b.size(1)])
         },
@@ -196,7 +196,7 @@ pub static ADDMV: Op = Op {
     forms: FMIO,
     body: kernel(
         |c| {
-            let (s, a, v) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+            let (s, a, v) = (c.tensor(0)?, c.tensor("mat")?, c.tensor("vec")?);
             if a.ndim() != 2 || v.ndim() != 1 || s.ndim() > 1 {
                 return Err(Error::runtime(format!(
                     "vector + matrix @ vector expected, got {}, {}, {}",
@@ -260,7 +260,7 @@ pub static BADDBMM: Op = Op {
     forms: FMIO,
     body: product(
         |c| {
-            let (a, b) = (c.tensor(1)?, c.tensor(2)?);
+            let (a, b) = (c.tensor("batch1")?, c.tensor("batch2")?);
             check_batches(a, b)?;
             spec(c, &[a.size(0), a.size(1), b.size(2)])
         },
@@ -290,12 +290,12 @@ pub static ADDBMM: Op = Op {
     doc: "`beta * self + alpha * sum(batch1 @ batch2)` over the batch: [b, n, k] and [b, k, m] give [n, m].",
     forms: FMIO,
     body: decompose(|c| {
-        let (a, b) = (c.tensor(1)?, c.tensor(2)?);
+        let (a, b) = (c.tensor("batch1")?, c.tensor("batch2")?);
         check_batches(a, b)?;
         let [batch, n, k, m] = [a.size(0), a.size(1), a.size(2), b.size(2)].map(|d| d as i64);
         let rows = PERMUTE.call((a, [1, 0, 2])).reshape(&[n, batch * k]);
         let columns = Term::from(b).reshape(&[batch * k, m]);
-        ADDMM.calls((c.tensor(0)?, rows, columns, c.scalar(3)?, c.scalar(4)?))
+        ADDMM.calls((c.tensor(0)?, rows, columns, c.scalar("beta")?, c.scalar("alpha")?))
     }),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),
@@ -332,8 +332,9 @@ fn check_factor(name: &str, factor: Scalar, common: DType) -> Result<()> {
 
 /// For bools, a product is "and", a sum "or", and a factor keeps or drops its operand.
 fn addr_of_bools(c: &Call) -> Result<Outputs> {
-    let (beta, alpha) = (c.scalar(3)?.to_bool(), c.scalar(4)?.to_bool());
-    let product = Term::from(c.tensor(1)?).unsqueeze(1).both(Term::from(c.tensor(2)?)).both(Term::number(alpha.into()));
+    let (beta, alpha) = (c.scalar("beta")?.to_bool(), c.scalar("alpha")?.to_bool());
+    let product =
+        Term::from(c.tensor("vec1")?).unsqueeze(1).both(Term::from(c.tensor("vec2")?)).both(Term::number(alpha.into()));
     let product = product.to_dtype(DType::Bool);
     if beta { Term::from(c.tensor(0)?).either(product).outputs() } else { product.outputs() }
 }
@@ -347,7 +348,7 @@ pub static ADDR: Op = Op {
     doc: "`beta * self + alpha * outer(vec1, vec2)`; `self` broadcasts to [n, m].",
     forms: FMIO,
     body: decompose(|c| {
-        let (v, w) = (c.tensor(1)?, c.tensor(2)?);
+        let (v, w) = (c.tensor("vec1")?, c.tensor("vec2")?);
         if v.ndim() != 1 || w.ndim() != 1 {
             return Err(Error::runtime(format!(
                 "addr: Expected 1-D argument vec1 and vec2, but got {}-D and {}-D",
@@ -361,13 +362,13 @@ pub static ADDR: Op = Op {
         let mut operands = crate::dtype::Operands::default();
         c.all_tensors().try_for_each(|t| operands.tensor(t.dtype(), t.ndim()))?;
         let common = operands.result().unwrap_or(v.dtype());
-        check_factor("beta", c.scalar(3)?, common)?;
-        check_factor("alpha", c.scalar(4)?, common)?;
+        check_factor("beta", c.scalar("beta")?, common)?;
+        check_factor("alpha", c.scalar("alpha")?, common)?;
         if common == DType::Bool {
             return addr_of_bools(c);
         }
-        let product = Term::from(v).to_dtype(common).unsqueeze(1) * w * c.scalar(4)?;
-        let beta = c.scalar(3)?;
+        let product = Term::from(v).to_dtype(common).unsqueeze(1) * w * c.scalar("alpha")?;
+        let beta = c.scalar("beta")?;
         if beta.to_c128() == num_complex::Complex::ZERO {
             product.outputs()
         } else {

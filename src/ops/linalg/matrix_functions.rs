@@ -19,7 +19,7 @@ pub static MATRIX_POWER: Op = Op {
     aliases: &["matrix_power"],
     forms: FMO,
     body: decompose(|c| {
-        let (a, n) = (c.tensor(0)?, c.int(1)?);
+        let (a, n) = (c.tensor(0)?, c.int("n")?);
         square_of_any(a, "linalg.matrix_power")?;
         if n == 0 {
             // As in PyTorch, a copy that is overwritten, so that it has a node.
@@ -164,7 +164,7 @@ pub static MULTI_DOT: Op = Op {
     sig: sig("linalg.multi_dot(Tensor[] tensors) -> Tensor"),
     doc: "The product of several matrices in the cheapest order; the first and the last may be vectors.",
     forms: FO,
-    body: decompose(|c| multiplied(c.tensors(0))),
+    body: decompose(|c| multiplied(c.tensors("tensors"))),
     vjp: Vjp::Composite,
     out_dtype: Some(OutDType::Same),
     samples: &["[f32[2,3], f32[3,4]]", "[f32[2,3], f32[3,4], f32[4,2]]", "[f32[3], f32[3,4], f32[4,2], f32[2]]"],
@@ -181,7 +181,7 @@ pub static CHAIN_MATMUL: Op = Op {
     forms: FO,
     out_dtype: Some(OutDType::Same),
     body: decompose(|c| {
-        let matrices = c.tensors(0);
+        let matrices = c.tensors("matrices");
         if matrices.is_empty() {
             return Err(Error::runtime("chain_matmul(): Expected one or more matrices"));
         }
@@ -225,7 +225,7 @@ pub static TENSORINV: Op = Op {
     sig: sig("linalg.tensorinv(Tensor self, int ind=2) -> Tensor"),
     doc: "The inverse of a tensor as a map of the dimensions from `ind` on to the first ones.",
     body: decompose(|c| {
-        let (t, ind) = (c.tensor(0)?, c.int(1)?);
+        let (t, ind) = (c.tensor(0)?, c.int("ind")?);
         if ind <= 0 {
             return Err(Error::runtime(format!("Expected a strictly positive integer for 'ind', but got {ind}")));
         }
@@ -252,8 +252,8 @@ pub static TENSORSOLVE: Op = Op {
     sig: sig("linalg.tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"),
     doc: "X of `tensordot(self, X, X.ndim) == other`; `dims` of self are moved to its end first.",
     body: decompose(|c| {
-        let (mut t, b) = (c.tensor(0)?.clone(), c.tensor(1)?);
-        if let Some(dims) = c.opt_ints(2) {
+        let (mut t, b) = (c.tensor(0)?.clone(), c.tensor("other")?);
+        if let Some(dims) = c.opt_ints("dims") {
             let to: Ints = (-(dims.len() as i64)..0).collect();
             t = crate::ops::view::shape::MOVEDIM_LIST.call((&t, dims, to)).ok()?;
         }

@@ -49,8 +49,8 @@ pub(super) fn inverse(a: &Tensor, out: &[Tensor]) -> Result<()> {
 }
 
 pub(super) fn solve(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (lu, pivots) = factored(c.tensor(0)?, &out[1])?;
-    out[0].copy_raw(c.tensor(1)?)?;
+    let (lu, pivots) = factored(c.tensor("A")?, &out[1])?;
+    out[0].copy_raw(c.tensor("B")?)?;
     substitute(&lu, &pivots, &out[0])
 }
 
@@ -68,7 +68,7 @@ pub(super) fn triangular(a: &Tensor, b: &Tensor, upper: bool, unit: bool, out: &
 }
 
 pub(super) fn sign_and_log(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (lu, pivots) = factored(c.tensor(0)?, &int32(&out[0], out[0].shape())?)?;
+    let (lu, pivots) = factored(c.tensor("A")?, &int32(&out[0], out[0].shape())?)?;
     gpu::determinant(&lu.gpu_view()?, &pivots.gpu_view()?, &out[0].gpu_view()?, Some(&out[1].gpu_view()?))
 }
 

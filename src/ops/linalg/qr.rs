@@ -64,7 +64,7 @@ pub static QR_STEP: Op = Op {
     doc: "Q and R by Householder reflections.",
     body: kernel(
         |c| {
-            let (a, Mode { complete, with_q }) = (c.tensor(0)?, c.choice(1));
+            let (a, Mode { complete, with_q }) = (c.tensor("A")?, c.choice("mode"));
             matrices(a, "linalg.qr")?;
             let (m, n) = sizes(a);
             let k = if complete { m } else { m.min(n) };
@@ -72,11 +72,11 @@ pub static QR_STEP: Op = Op {
             Ok(smallvec![q, columns(a, k, n, a.dtype())])
         },
         |c, out| {
-            let (a, Mode { with_q, .. }) = (c.tensor(0)?, c.choice(1));
+            let (a, Mode { with_q, .. }) = (c.tensor("A")?, c.choice("mode"));
             let q = if with_q { &out[0] } else { a };
             run(&[a, q, &out[1]], a.ndim() - 2, &Qr { with_q })
         },
-        Some(|c, out| on_gpu::qr(c.tensor(0)?, c.choice::<Mode>(1).with_q.then_some(&out[0]), &out[1])),
+        Some(|c, out| on_gpu::qr(c.tensor("A")?, c.choice::<Mode>("mode").with_q.then_some(&out[0]), &out[1])),
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(qr_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,2], 'reduced'", "c64[2,2], 'complete'", "f32[3,2](nograd), 'r'"],
@@ -87,7 +87,7 @@ pub static QR_STEP: Op = Op {
 
 /// `[gQ + Q sym(triu(gR R^H - Q^H gQ))] R^-H` for A with at least as many rows as columns.
 fn qr_backward(c: &VjpCtx) -> Result<Term> {
-    let Mode { complete, with_q } = c.choice(1);
+    let Mode { complete, with_q } = c.choice("mode");
     let shape = c.shape(0);
     if !with_q {
         return Err(Error::runtime(
@@ -111,7 +111,7 @@ pub static QR: Op = Op {
     unknown_choice: unknown_mode,
     doc: "Q with orthonormal columns and an upper triangle R with `A = Q R`; 'reduced', 'complete' (Q is square), or 'r' (R alone).",
     body: decompose(|c| {
-        let (a, Mode { with_q, .. }, mode) = (c.tensor(0)?, c.choice(1), || c.args[1].reborrow());
+        let (a, Mode { with_q, .. }, mode) = (c.tensor("A")?, c.choice("mode"), || c.args[1].reborrow());
         matrices(a, "linalg.qr")?;
         let (m, n) = sizes(a);
         if m >= n || !with_q {
@@ -190,7 +190,7 @@ impl Batch for Reflections {
 }
 
 fn check_reflections(c: &Call) -> Result<()> {
-    let (a, tau, name) = (c.tensor(0)?, c.tensor(1)?, "torch.linalg.householder_product");
+    let (a, tau, name) = (c.tensor(0)?, c.tensor("tau")?, "torch.linalg.householder_product");
     matrices(a, name)?;
     let (m, n) = sizes(a);
     let problem = if m < n {
@@ -210,7 +210,7 @@ fn check_reflections(c: &Call) -> Result<()> {
 
 /// Applies the reflections one by one, the last first; the gradient is taken through these steps.
 fn reflected(c: &Call) -> Result<Outputs> {
-    let (a, tau) = (c.tensor(0)?, c.tensor(1)?);
+    let (a, tau) = (c.tensor(0)?, c.tensor("tau")?);
     let (m, n) = sizes(a);
     let identity = EYE_M.call((m, n, a.dtype(), a.device()));
     let v = Term::from(a).lower(-1) + identity.clone();
@@ -232,8 +232,8 @@ pub static HOUSEHOLDER_PRODUCT: Op = Op {
             check_reflections(c)?;
             Ok(smallvec![columns_like(c.tensor(0)?)])
         },
-        |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0]], out[0].ndim() - 2, &Reflections),
-        Some(|c, out| on_gpu::reflections(c.tensor(0)?, c.tensor(1)?, &out[0])),
+        |c, out| run(&[c.tensor(0)?, c.tensor("tau")?, &out[0]], out[0].ndim() - 2, &Reflections),
+        Some(|c, out| on_gpu::reflections(c.tensor(0)?, c.tensor("tau")?, &out[0])),
     ),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(reflected) }),
     samples: &["f32[3,2], f32[2]", "f32[2,3,3], f32[2,2]", "c64[3,2], c64[2]", "f32[0,0], f32[0]"],
@@ -247,7 +247,7 @@ pub static HOUSEHOLDER_PRODUCT: Op = Op {
 };
 
 fn check_multiplied(c: &Call) -> Result<()> {
-    let (a, tau, other, left) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, c.flag(3));
+    let (a, tau, other, left) = (c.tensor(0)?, c.tensor("tau")?, c.tensor("other")?, c.flag("left"));
     for (t, name) in [(a, "input"), (other, "other")] {
         if t.ndim() < 2 {
             return Err(Error::runtime(format!("torch.ormqr: {name} must have at least 2 dimensions.")));
@@ -288,13 +288,13 @@ fn check_multiplied(c: &Call) -> Result<()> {
 
 /// Q, or its adjoint, times the third argument, from the left or the right.
 fn multiplied(c: &Call) -> Result<Outputs> {
-    let (a, tau, other) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+    let (a, tau, other) = (c.tensor(0)?, c.tensor("tau")?, c.tensor("other")?);
     let (m, n) = sizes(a);
     let more = part(a, &[m, m.saturating_sub(n)], a.dtype()).zeros();
     let padded = joined([Term::from(a).cut_out(-1, 0, n.min(m)), more], -1);
     let q = HOUSEHOLDER_PRODUCT.call((padded, tau));
-    let q = if c.flag(4) { q.mh() } else { q };
-    if c.flag(3) { q.at_by_columns(other) } else { Term::from(other).at_by_columns(q) }.outputs()
+    let q = if c.flag("transpose") { q.mh() } else { q };
+    if c.flag("left") { q.at_by_columns(other) } else { Term::from(other).at_by_columns(q) }.outputs()
 }
 
 pub static ORMQR: Op = Op {

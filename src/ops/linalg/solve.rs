@@ -39,18 +39,18 @@ pub static INV_EX: Op = Op {
     doc: "The inverses of square matrices, and for each zero, or the number of the first pivot that is zero.",
     body: kernel(
         |c| {
-            let a = c.tensor(0)?;
+            let a = c.tensor("A")?;
             square(a, "linalg.inv")?;
             Ok(smallvec![columns_like(a), infos(a)])
         },
         |c, out| {
-            let a = c.tensor(0)?;
+            let a = c.tensor("A")?;
             run(&[a, &out[0], &out[1]], a.ndim() - 2, &Inverse)?;
-            if c.flag(1) { not_invertible(&out[1], "linalg.inv_ex") } else { Ok(()) }
+            if c.flag("check_errors") { not_invertible(&out[1], "linalg.inv_ex") } else { Ok(()) }
         },
         Some(|c, out| {
-            on_gpu::inverse(c.tensor(0)?, out)?;
-            if c.flag(1) { not_invertible(&out[1], "linalg.inv_ex") } else { Ok(()) }
+            on_gpu::inverse(c.tensor("A")?, out)?;
+            if c.flag("check_errors") { not_invertible(&out[1], "linalg.inv_ex") } else { Ok(()) }
         }),
     ),
     vjp: Vjp::Each(&[d(0, OUT0, |c| -c.out(0).mh().at(c.g()).at(c.out(0).mh()))]),
@@ -105,7 +105,7 @@ impl Batch for Solve {
 
 /// Arguments A and B of a step make systems: of one dtype, of the same leading dimensions.
 fn fits(c: &Call, left: bool, name: &'static str) -> Result<()> {
-    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    let (a, b) = (c.tensor("A")?, c.tensor("B")?);
     square(a, name)?;
     same_dtype(a, b, name)?;
     compatible(a, b, left, name)?;
@@ -131,9 +131,9 @@ pub static SOLVE_STEP: Op = Op {
     body: kernel(
         |c| {
             fits(c, true, "linalg.solve_ex")?;
-            Ok(smallvec![columns_like(c.tensor(1)?), infos(c.tensor(0)?)])
+            Ok(smallvec![columns_like(c.tensor("B")?), infos(c.tensor("A")?)])
         },
-        |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0], &out[1]], out[1].ndim(), &Solve),
+        |c, out| run(&[c.tensor("A")?, c.tensor("B")?, &out[0], &out[1]], out[1].ndim(), &Solve),
         Some(on_gpu::solve),
     ),
     vjp: Vjp::None("`linalg.solve_ex` has the gradient"),
@@ -190,7 +190,7 @@ pub(super) fn compatible(a: &Tensor, b: &Tensor, left: bool, name: &'static str)
 }
 
 fn solve_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
-    let (left, vector) = (c.flag(2), is_vector(&c.shape(0), &c.shape(1)));
+    let (left, vector) = (c.flag("left"), is_vector(&c.shape(0), &c.shape(1)));
     let column = |t: Term| if vector { t.unsqueeze(-1) } else { t };
     let b = first(&SOLVE_EX, (c.arg(0).mh(), column(c.g()), left)).ok()?;
     let (x, g) = (column(c.out(0)), -Term::from(&b));
@@ -208,8 +208,8 @@ pub static SOLVE_EX: Op = Op {
     ),
     doc: "The solutions of `A X = B`, and for each zero, or the number of the first pivot that is zero.",
     body: decompose(|c| {
-        let out = solved(c.tensor(0)?, c.tensor(1)?, c.flag(2))?;
-        if c.flag(3) {
+        let out = solved(c.tensor("A")?, c.tensor("B")?, c.flag("left"))?;
+        if c.flag("check_errors") {
             not_solvable(&out[1], "torch.linalg.solve_ex")?;
         }
         Ok(out)
@@ -230,7 +230,7 @@ pub static SOLVE: Op = Op {
     sig: sig("linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"),
     doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`. `B` may be vectors; leading dimensions broadcast.",
     body: decompose(|c| {
-        let out = SOLVE_EX.calls((c.tensor(0)?, c.tensor(1)?, c.flag(2)))?;
+        let out = SOLVE_EX.calls((c.tensor("A")?, c.tensor("B")?, c.flag("left")))?;
         without_info(out, |info| not_solvable(info, "torch.linalg.solve"))
     }),
     vjp: Vjp::Composite,
@@ -270,12 +270,12 @@ pub static TRIANGULAR_STEP: Op = Op {
     doc: "The solutions of triangular systems where both have the same leading dimensions.",
     body: kernel(
         |c| {
-            fits(c, c.flag(3), "linalg.solve_triangular")?;
-            Ok(smallvec![columns_like(c.tensor(1)?)])
+            fits(c, c.flag("left"), "linalg.solve_triangular")?;
+            Ok(smallvec![columns_like(c.tensor("B")?)])
         },
         |c, out| {
-            let (a, b, upper, left) = (c.tensor(0)?, c.tensor(1)?, c.flag(2), c.flag(3));
-            let work = Triangular(Triangle { upper: upper == left, unit: c.flag(4) });
+            let (a, b, upper, left) = (c.tensor("A")?, c.tensor("B")?, c.flag("upper"), c.flag("left"));
+            let work = Triangular(Triangle { upper: upper == left, unit: c.flag("unitriangular") });
             match left {
                 true => run(&[a, b, &out[0]], a.ndim() - 2, &work),
                 // X A = B is A^T X^T = B^T.
@@ -283,10 +283,12 @@ pub static TRIANGULAR_STEP: Op = Op {
             }
         },
         Some(|c, out| {
-            let (a, b, upper, left) = (c.tensor(0)?, c.tensor(1)?, c.flag(2), c.flag(3));
+            let (a, b, upper, left) = (c.tensor("A")?, c.tensor("B")?, c.flag("upper"), c.flag("left"));
             match left {
-                true => on_gpu::triangular(a, b, upper, c.flag(4), &out[0]),
-                false => on_gpu::triangular(&mt_view(a), &mt_view(b), !upper, c.flag(4), &mt_view(&out[0])),
+                true => on_gpu::triangular(a, b, upper, c.flag("unitriangular"), &out[0]),
+                false => {
+                    on_gpu::triangular(&mt_view(a), &mt_view(b), !upper, c.flag("unitriangular"), &mt_view(&out[0]))
+                }
             }
         }),
     ),
@@ -299,7 +301,7 @@ pub static TRIANGULAR_STEP: Op = Op {
 };
 
 fn triangular_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
-    let (upper, left, unit) = (c.flag(2), c.flag(3), c.flag(4));
+    let (upper, left, unit) = (c.flag("upper"), c.flag("left"), c.flag("unitriangular"));
     let b = TRIANGULAR_STEP.call((c.arg(0).mh(), c.g(), !upper, left, unit)).ok()?;
     let g = || Term::from(&b);
     let whole = if left { -g().at(c.out(0).mh()) } else { -c.out(0).mh().at(g()) };
@@ -321,11 +323,11 @@ pub static SOLVE_TRIANGULAR: Op = Op {
     ),
     doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`, for triangular A, in its dtype; the other triangle is not read.",
     body: decompose(|c| {
-        let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "linalg.solve_triangular");
+        let (a, b, name) = (c.tensor(0)?, c.tensor("B")?, "linalg.solve_triangular");
         square(a, name)?;
-        compatible(a, b, c.flag(3), name)?;
+        compatible(a, b, c.flag("left"), name)?;
         let b = Term::from(b).to_dtype(a.dtype());
-        triangular(a.into(), b, c.flag(2), c.flag(3), c.flag(4)).outputs()
+        triangular(a.into(), b, c.flag("upper"), c.flag("left"), c.flag("unitriangular")).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -346,11 +348,11 @@ pub static SOLVE_TRIANGULAR: Op = Op {
 };
 
 fn solved_and_copied(c: &Call) -> Result<Outputs> {
-    let (a, b) = together(c.tensor(1)?.into(), c.tensor(0)?.into())?;
-    let (copy, upper) = (a.clone().mt().packed().mt(), c.flag(2));
-    let x = match c.flag(3) {
-        true => triangular(a.mt(), b, !upper, true, c.flag(4)),
-        false => triangular(a, b, upper, true, c.flag(4)),
+    let (a, b) = together(c.tensor("A")?.into(), c.tensor(0)?.into())?;
+    let (copy, upper) = (a.clone().mt().packed().mt(), c.flag("upper"));
+    let x = match c.flag("transpose") {
+        true => triangular(a.mt(), b, !upper, true, c.flag("unitriangular")),
+        false => triangular(a, b, upper, true, c.flag("unitriangular")),
     };
     all([x, copy])
 }
@@ -362,7 +364,7 @@ pub static TRIANGULAR_SOLVE: Op = Op {
     doc: "The solution X of `A X = self` for triangular A, and a copy of A; see `linalg.solve_triangular`.",
     forms: FMO,
     body: decompose(|c| {
-        let (b, a) = (c.tensor(0)?, c.tensor(1)?);
+        let (b, a) = (c.tensor(0)?, c.tensor("A")?);
         square(a, "triangular_solve")?;
         compatible(a, b, true, "triangular_solve")?;
         solved_and_copied(c)

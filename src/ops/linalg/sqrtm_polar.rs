@@ -46,7 +46,7 @@ pub static MATRIX_SQRTH: Op = Op {
 
 /// H is the root of `A^H A`: gradients are taken this way, since singular values may repeat.
 fn factors(c: &Call) -> Result<Outputs> {
-    let a = Term::from(c.tensor(0)?);
+    let a = Term::from(c.tensor("A")?);
     let h = MATRIX_SQRTH.call((a.clone().mh().at(&a),));
     all([SOLVE.call((&h, a, false)), h])
 }
@@ -55,7 +55,7 @@ pub static POLAR: Op = Op {
     sig: sig("linalg.polar(Tensor A) -> (Tensor U, Tensor H)"),
     doc: "`A = U H` with orthonormal columns in U and a Hermitian H without negative eigenvalues; A has no more columns than rows.",
     body: decompose(|c| {
-        let a = c.tensor(0)?;
+        let a = c.tensor("A")?;
         matrices(a, "linalg.polar")?;
         let (m, n) = sizes(a);
         if m < n {

@@ -50,24 +50,24 @@ pub static SVD_STEP: Op = Op {
     doc: "The singular value decomposition; empty U and Vh where they are not wanted.",
     body: kernel(
         |c| {
-            let a = c.tensor(0)?;
+            let a = c.tensor("A")?;
             matrices(a, "linalg.svd")?;
             let ((m, n), d) = (sizes(a), a.dtype());
             let k = m.min(n);
             let values = part(a, &[k], d.to_real());
             let none = || Spec::new(&[0], d, a.device());
-            Ok(match (c.flag(1), c.flag(2)) {
+            Ok(match (c.flag("full_matrices"), c.flag("compute_uv")) {
                 (_, false) => smallvec![none(), values, none()],
                 (true, _) => smallvec![columns(a, m, m, d), values, columns(a, n, n, d)],
                 (false, _) => smallvec![columns(a, m, k, d), values, columns(a, k, n, d)],
             })
         },
         |c, out| {
-            let (a, vectors) = (c.tensor(0)?, c.flag(2));
+            let (a, vectors) = (c.tensor("A")?, c.flag("compute_uv"));
             let (u, vh) = if vectors { (&out[0], &out[2]) } else { (a, a) };
-            run(&[a, u, &out[1], vh], a.ndim() - 2, &Svd { full: c.flag(1), vectors })
+            run(&[a, u, &out[1], vh], a.ndim() - 2, &Svd { full: c.flag("full_matrices"), vectors })
         },
-        Some(|c, out| spectra_on_gpu::svd(c.tensor(0)?, c.flag(2).then_some([&out[0], &out[2]]), &out[1])),
+        Some(|c, out| spectra_on_gpu::svd(c.tensor("A")?, c.flag("compute_uv").then_some([&out[0], &out[2]]), &out[1])),
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1 | OUT2, |c| Term(svd_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,2]", "f32[2,2](nograd), False, False"],
@@ -159,7 +159,7 @@ pub static SVD: Op = Op {
     doc: "`A = U diag(S) Vh` with orthonormal vectors and singular values in falling order.",
     body: decompose(|c| {
         no_driver(c, 2)?;
-        SVD_STEP.calls((c.tensor(0)?, c.flag(1), true))
+        SVD_STEP.calls((c.tensor("A")?, c.flag("full_matrices"), true))
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -192,7 +192,7 @@ pub static SVDVALS: Op = Op {
     sig: sig("linalg.svdvals(Tensor A, *, str? driver=None) -> Tensor"),
     doc: "The singular values in falling order.",
     body: decompose(|c| {
-        let a = c.tensor(0)?;
+        let a = c.tensor("A")?;
         no_driver(c, 1)?;
         Ok(smallvec![SVD_STEP.calls((a, false, is_differentiated(a)))?.swap_remove(1)])
     }),
@@ -213,8 +213,8 @@ pub static TORCH_SVD: Op = Op {
     body: decompose(|c| {
         let a = c.tensor(0)?;
         matrices(a, "linalg.svd")?;
-        if c.flag(2) {
-            let out = SVD_STEP.calls((a, !c.flag(1)))?;
+        if c.flag("compute_uv") {
+            let out = SVD_STEP.calls((a, !c.flag("some")))?;
             return all([Term::from(&out[0]), Term::from(&out[1]), Term::from(&out[2]).mh()]);
         }
         let side = |n: usize| part(a, &[n, n], a.dtype()).zeros();

@@ -24,7 +24,7 @@ fn row(t: &Tensor) -> Tensor {
 }
 
 fn mv(c: &Call, out: &[Tensor]) -> Result<()> {
-    product_of(c.tensor(0)?, &column(c.tensor(1)?), &column(&out[0]), 1.0, 0.0)
+    product_of(c.tensor(0)?, &column(c.tensor("vec")?), &column(&out[0]), 1.0, 0.0)
 }
 
 pub static MV: Op = Op {
@@ -33,7 +33,7 @@ pub static MV: Op = Op {
     forms: FMO,
     body: kernel(
         |c| {
-            let (a, v) = (c.tensor(0)?, c.tensor(1)?);
+            let (a, v) = (c.tensor(0)?, c.tensor("vec")?);
             if a.ndim() != 2 || v.ndim() != 1 {
                 return Err(Error::runtime(format!(
                     "vector + matrix @ vector expected, got 1, {}, {}",
@@ -96,11 +96,11 @@ fn dot(a: &Tensor, b: &Tensor, out: &Tensor) -> Result<()> {
 }
 
 fn run_dot(c: &Call, out: &[Tensor]) -> Result<()> {
-    dot(c.tensor(0)?, c.tensor(1)?, &out[0])
+    dot(c.tensor(0)?, c.tensor("tensor")?, &out[0])
 }
 fn run_vdot(c: &Call, out: &[Tensor]) -> Result<()> {
     let a = Term::from(c.tensor(0)?).conj().ok()?;
-    dot(&a, c.tensor(1)?, &out[0])
+    dot(&a, c.tensor("other")?, &out[0])
 }
 
 pub static DOT: Op = Op {
@@ -146,7 +146,7 @@ pub static OUTER: Op = Op {
                 return Err(Error::runtime(format!("Expected 1-D argument {name}, but got {n}-D")));
             }
         }
-        (Term::from(c.tensor(0)?).reshape(&[-1, 1]) * c.tensor(1)?).outputs()
+        (Term::from(c.tensor(0)?).reshape(&[-1, 1]) * c.tensor("vec2")?).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2], f32[3]", "i64[2], f32[3]", "c64[2], c64[2]"],
@@ -191,7 +191,7 @@ pub static INNER: Op = Op {
     doc: "The dot products over the last dimensions: [.., k] and [.., k]; a number multiplies.",
     forms: FMO,
     body: decompose(|c| {
-        let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+        let (a, b) = (c.tensor(0)?, c.tensor("other")?);
         if a.ndim() == 0 || b.ndim() == 0 {
             return (Term::from(a) * b).outputs();
         }
@@ -217,12 +217,12 @@ pub static VECDOT: Op = Op {
     doc: "The dot products of vectors along a dimension, the first conjugated; other dimensions broadcast.",
     forms: FO,
     body: decompose(|c| {
-        let (x, y) = (c.tensor(0)?, c.tensor(1)?);
+        let (x, y) = (c.tensor("x")?, c.tensor("y")?);
         if x.dtype().is_complex() && x.ndim() == 1 && x.shape() == y.shape() && x.dtype() == y.dtype() {
-            crate::layout::wrap_dim(c.int(2)?, 1)?;
+            crate::layout::wrap_dim(c.int("dim")?, 1)?;
             return VDOT.calls((x, y));
         }
-        SUM_DIM.call((Term::from(x).conj() * y, [c.int(2)?])).outputs()
+        SUM_DIM.call((Term::from(x).conj() * y, [c.int("dim")?])).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], dim=0", "c64[3], c64[3]"],
@@ -237,7 +237,7 @@ pub static KRON: Op = Op {
     doc: "The Kronecker product: each element of `self` times all of `other`, as blocks.",
     forms: FMO,
     body: decompose(|c| {
-        let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+        let (a, b) = (c.tensor(0)?, c.tensor("other")?);
         let n = a.ndim().max(b.ndim());
         let padded = |t: &Tensor| -> Vec<i64> {
             std::iter::repeat_n(1, n - t.ndim()).chain(t.shape().iter().map(|&d| d as i64)).collect()
@@ -265,7 +265,7 @@ pub static TENSORDOT: Op = Op {
     doc: "Sums products over the last `dims` dimensions of `a` and the first of `b`.",
     forms: FO,
     body: decompose(|c| {
-        let (a, b, n) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
+        let (a, b, n) = (c.tensor("a")?, c.tensor("b")?, c.int("dims")?);
         if n < 0 {
             return Err(Error::runtime(format!("tensordot expects dims >= 0, but got dims={n}")));
         }
@@ -291,7 +291,9 @@ pub static TENSORDOT_DIMS: Op = Op {
     sig: sig("_tensordot(Tensor a, Tensor b, int[] dims_self, int[] dims_other) -> Tensor"),
     doc: "Sums products over pairs of dimensions: what `tensordot` with two lists calls.",
     forms: Forms(Forms::HIDDEN | Forms::OUT),
-    body: decompose(|c| tensordot(c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.ints(3)?)?.outputs()),
+    body: decompose(|c| {
+        tensordot(c.tensor("a")?, c.tensor("b")?, c.ints("dims_self")?, c.ints("dims_other")?)?.outputs()
+    }),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3,4], f32[4,2], (0, 2), (1, 0)",

@@ -74,7 +74,7 @@ pub static MEAN: Op = Op {
 
 /// The difference between count and divisor: arguments `unbiased` and `correction`.
 fn correction(c: &Call) -> Result<f64> {
-    match (c.opt_scalar(2), c.opt_float(3)) {
+    match (c.opt_scalar("unbiased"), c.opt_float("correction")) {
         (Some(_), Some(_)) => Err(Error::value("Only one of unbiased and correction may be given")),
         (Some(unbiased), None) => Ok(f64::from(unbiased.to_bool())),
         (None, correction) => Ok(correction.unwrap_or(1.0)),
@@ -87,7 +87,7 @@ fn variance(c: &Call) -> Result<Term> {
     let float = |d: DType| if d.is_differentiable() { d } else { DType::F32 };
     let result = asked(c).unwrap_or(float(input.dtype()));
     let (correction, computed) = (correction(c)?, float(result));
-    let (mask, dims, keepdim) = (mask(c)?, dims(c, 1)?, c.flag(4));
+    let (mask, dims, keepdim) = (mask(c)?, dims(c, 1)?, c.flag("keepdim"));
     let input = Term::from(input);
     let input = if input.get().is_some_and(|t| t.dtype() == DType::Bool) { input.to_dtype(computed) } else { input };
     let n = count(c, &mask, &dims, true)?;

@@ -14,7 +14,7 @@ pub static OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX, &SOFTMIN, &CUMSUM, &CUMPROD, 
 /// The input with masked-out elements replaced, along the dimension, in the requested dtype.
 fn along(c: &Call, op: &'static Op, identity: Identity, negate: bool) -> Result<Term> {
     let t = c.tensor(0)?;
-    let dim = c.dim(1) as i64;
+    let dim = c.dim("dim") as i64;
     let kept = kept(c, identity)?;
     let dtype = asked(c).unwrap_or(t.dtype());
     let kept = if negate { -kept } else { kept };
@@ -89,8 +89,8 @@ pub static NORMALIZE: Op = Op {
         let (t, mask) = (c.tensor(0)?, c.args.last().map(Value::reborrow).unwrap_or_default());
         let dtype = asked(c).unwrap_or(t.dtype());
         let args: Args =
-            smallvec![t.into(), c.scalar(1)?.into(), c.args[2].reborrow(), true.into(), dtype.into(), mask];
-        let norm = CLAMP_MIN.call((NORM.call(args), c.float(3)?));
+            smallvec![t.into(), c.scalar("ord")?.into(), c.args[2].reborrow(), true.into(), dtype.into(), mask];
+        let norm = CLAMP_MIN.call((NORM.call(args), c.float("eps")?));
         (kept(c, zero)? / norm).outputs()
     }),
     vjp: Vjp::Composite,

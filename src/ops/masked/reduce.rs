@@ -52,7 +52,7 @@ pub static SUM: Op = Op {
     doc: "The sum of the elements that the mask lets through, of all or over the given dimensions; zero of none.",
     body: decompose(|c| {
         let dtype = total_dtype(c)?;
-        SUM_DIM.calls((kept(c, zero)?, dims(c, 1)?, c.flag(2), dtype))
+        SUM_DIM.calls((kept(c, zero)?, dims(c, 1)?, c.flag("keepdim"), dtype))
     }),
     reference: "np.sum(x0, axis=dim, keepdims=keepdim, where=True if mask is None else mask != 0)",
     ..REDUCTION
@@ -65,14 +65,14 @@ pub static PROD: Op = Op {
     body: decompose(|c| {
         let whole = kept(c, one)?.to_dtype(total_dtype(c)?);
         // From the last dimension on, so that the remaining dimensions keep their numbers.
-        dims(c, 1)?.iter().rev().fold(whole, |x, &dim| PROD_DIM.call((x, dim, c.flag(2)))).outputs()
+        dims(c, 1)?.iter().rev().fold(whole, |x, &dim| PROD_DIM.call((x, dim, c.flag("keepdim")))).outputs()
     }),
     reference: "np.prod(x0, axis=dim, keepdims=keepdim, where=True if mask is None else mask != 0)",
     ..REDUCTION
 };
 
 fn bound(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
-    own_dtype(c, op.call((kept(c, identity)?, dims(c, 1)?, c.flag(2))))
+    own_dtype(c, op.call((kept(c, identity)?, dims(c, 1)?, c.flag("keepdim"))))
 }
 pub static AMAX: Op = Op {
     sig: sig(
@@ -110,7 +110,7 @@ const POSITION: Op = Op {
     ..REDUCTION
 };
 fn position(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
-    own_dtype(c, op.call((kept(c, identity)?, c.opt_int(1), c.flag(2))))
+    own_dtype(c, op.call((kept(c, identity)?, c.opt_int("dim"), c.flag("keepdim"))))
 }
 pub static ARGMAX: Op = Op {
     sig: sig(
@@ -133,13 +133,13 @@ pub static ARGMIN: Op = Op {
 
 fn median(c: &Call) -> Result<Outputs> {
     let t = c.tensor(0)?;
-    let (own, dim) = (t.dtype(), c.dim(1) as i64);
+    let (own, dim) = (t.dtype(), c.dim("dim") as i64);
     if own.is_complex() {
         return Err(Error::not_implemented("the median of complex numbers is not defined"));
     }
     let kept = kept(c, |_, _| Ok(Scalar::Float(f64::NAN)))?;
     let float = if own.is_float() { kept } else { kept.to_dtype(DType::F32) };
-    let values = Term::from(&NANMEDIAN_DIM.calls((float, dim, c.flag(2)))?[0]);
+    let values = Term::from(&NANMEDIAN_DIM.calls((float, dim, c.flag("keepdim")))?[0]);
     if !own.is_float() && item(&ANY.call((values.clone().is_nan(),)).ok()?)?.to_bool() {
         return Err(Error::value("masked median expects no fully masked out rows if dtype is not floating point"));
     }
@@ -173,8 +173,8 @@ pub static NORM: Op = Op {
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of the elements that the mask lets through, of all or over the given dimensions.",
     body: decompose(|c| {
         // For a negative order the identity is infinity, not zero.
-        let kept = kept(c, if c.float(1)? < 0.0 { greatest } else { zero })?;
-        VECTOR_NORM.calls((kept, c.scalar(1)?, dims(c, 2)?, c.flag(3), asked(c)))
+        let kept = kept(c, if c.float("ord")? < 0.0 { greatest } else { zero })?;
+        VECTOR_NORM.calls((kept, c.scalar("ord")?, dims(c, 2)?, c.flag("keepdim"), asked(c)))
     }),
     samples: &[
         "f32[2,3]",
@@ -197,7 +197,7 @@ pub static LOGSUMEXP: Op = Op {
     doc: "The logarithm of the sum of the exponentials of the elements that the mask lets through; minus infinity of none.",
     body: decompose(|c| {
         let lowest: Identity = |c, d| if d.is_complex() { Ok(Scalar::Float(f64::NEG_INFINITY)) } else { least(c, d) };
-        own_dtype(c, norm::LOGSUMEXP.call((kept(c, lowest)?, dims(c, 1)?, c.flag(2))))
+        own_dtype(c, norm::LOGSUMEXP.call((kept(c, lowest)?, dims(c, 1)?, c.flag("keepdim"))))
     }),
     samples: &[
         "f32[2,3]",
@@ -223,7 +223,7 @@ pub static LOGADDEXP: Op = Op {
             }
         };
         let sum = exp::LOGADDEXP.call((side(0, 3)?, side(1, 4)?));
-        sum.to_dtype(c.dtype(2).unwrap_or(c.tensor(0)?.dtype())).outputs()
+        sum.to_dtype(c.dtype("dtype").unwrap_or(c.tensor(0)?.dtype())).outputs()
     }),
     samples: &[
         "f32[2,3], f32[2,3]",

@@ -31,7 +31,7 @@ fn is_legacy_empty(shape: &[usize]) -> bool {
 /// The dimension that grows. For only such empty tensors any dimension is valid.
 fn cat_dim(c: &impl Arguments, list: &[Tensor]) -> Result<usize> {
     match list.iter().find(|t| !is_legacy_empty(t.shape())) {
-        Some(t) => wrap_dim(c.int(1)?, t.ndim()),
+        Some(t) => wrap_dim(c.int("dim")?, t.ndim()),
         None => Ok(0),
     }
 }
@@ -44,7 +44,7 @@ fn joined_layout(list: &[Tensor], shape: &[usize]) -> Result<Layout> {
 }
 
 fn cat_spec(c: &Call) -> Result<Specs> {
-    let list = c.tensors(0);
+    let list = c.tensors("tensors");
     if list.is_empty() {
         return Err(Error::value("expected a non-empty list of Tensors"));
     }
@@ -91,7 +91,7 @@ fn joined_by_rows<'a>(parts: impl Iterator<Item = &'a Tensor> + Clone, dim: usiz
 }
 
 fn cat(c: &Call, out: &[Tensor]) -> Result<()> {
-    let list = c.tensors(0);
+    let list = c.tensors("tensors");
     let dim = cat_dim(c, &list)?;
     let kept = list.iter().filter(|t| !is_legacy_empty(t.shape()));
     if joined_by_rows(kept.clone(), dim, &out[0])? {
@@ -143,7 +143,7 @@ fn uncat(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
             out.push(Some(Tensor::zeros(&f.shape, f.dtype, f.device)?));
             continue;
         }
-        let dim = wrap_dim(c.int(1), g.ndim())?;
+        let dim = wrap_dim(c.int("dim"), g.ndim())?;
         let stop = start + f.shape[dim];
         out.push(Some(SLICE.call((&g, dim, start, stop)).ok()?));
         start = stop;
@@ -152,11 +152,11 @@ fn uncat(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
 }
 
 fn stack_spec(c: &Call) -> Result<Specs> {
-    let list = c.tensors(0);
+    let list = c.tensors("tensors");
     let Some(first) = list.first() else {
         return Err(Error::runtime("stack expects a non-empty TensorList"));
     };
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if let Some((i, t)) = list.iter().enumerate().find(|(_, t)| t.shape() != first.shape()) {
         return Err(Error::runtime(format!(
             "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {i}",
@@ -180,8 +180,8 @@ fn stack_spec(c: &Call) -> Result<Specs> {
 }
 
 fn stack(c: &Call, out: &[Tensor]) -> Result<()> {
-    let dim = c.dim(1);
-    let list = c.tensors(0);
+    let dim = c.dim("dim");
+    let list = c.tensors("tensors");
     if joined_by_rows(list.iter(), dim, &out[0])? {
         return Ok(());
     }
@@ -200,7 +200,7 @@ pub static STACK: Op = Op {
     vjp: Vjp::Joint(Joint {
         args: &[0],
         saves: 0,
-        formula: |c| Ok(UNBIND.calls((c.g(), c.int(1)))?.into_iter().map(Some).collect()),
+        formula: |c| Ok(UNBIND.calls((c.g(), c.int("dim")))?.into_iter().map(Some).collect()),
     }),
     samples: &["[f32[2,3], f32[2,3]]", "[f32[2], f32[2]], -1", "[f32[], f32[]]", "[f32[2], i64[2]], 1"],
     errors: &[
@@ -311,7 +311,7 @@ fn blocks(list: &[Tensor]) -> Result<Vec<Tensor>> {
 fn block_diag(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].fill_raw(crate::dtype::Scalar::Int(0))?;
     let (mut row, mut column) = (0, 0);
-    for t in blocks(&c.tensors(0))? {
+    for t in blocks(&c.tensors("tensors"))? {
         let (m, n) = (t.size(0), t.size(1));
         let place = out[0].layout().slice(0, (row, m, 1)).slice(1, (column, n, 1));
         out[0].with_layout(place).copy_raw(&t)?;
@@ -326,7 +326,7 @@ pub static BLOCK_DIAG: Op = Op {
     forms: F,
     body: kernel(
         |c| {
-            let list = blocks(&c.tensors(0))?;
+            let list = blocks(&c.tensors("tensors"))?;
             let Some(first) = list.first() else {
                 return Ok(Spec::one(&[1, 0], crate::dtype::default_dtype(), Default::default()));
             };

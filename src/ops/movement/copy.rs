@@ -57,7 +57,7 @@ pub static CLONE: Op = Op {
     sig: sig("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"),
     doc: "A copy with its own memory, with the dimensions in the order that they have there. Differentiable.",
     body: copying(|c| {
-        let (t, format) = (c.tensor(0)?, c.format(1).unwrap_or(Format::Preserve));
+        let (t, format) = (c.tensor(0)?, c.format("memory_format").unwrap_or(Format::Preserve));
         Ok(smallvec![Spec { layout: t.layout().formed(format)?, ..Spec::following(t) }])
     }),
     jvp: Jvp::Linear,
@@ -74,7 +74,7 @@ pub static CONTIGUOUS: Op = Op {
     doc: "The tensor itself if its memory is row-major (or in the given format) without gaps, else a copy that is.",
     forms: M,
     body: decompose(|c| {
-        let (t, format) = (c.tensor(0)?, c.format(1).unwrap_or(Format::Contiguous));
+        let (t, format) = (c.tensor(0)?, c.format("memory_format").unwrap_or(Format::Contiguous));
         if format == Format::Preserve {
             return Err(Error::runtime("preserve memory format is unsupported by the contiguous operator"));
         }
@@ -104,14 +104,14 @@ pub static TO_COPY: Op = Op {
     forms: HIDDEN,
     body: copying(|c| {
         let t = c.tensor(0)?;
-        let layout = t.layout().formed(c.format(3).unwrap_or(Format::Preserve))?;
+        let layout = t.layout().formed(c.format("memory_format").unwrap_or(Format::Preserve))?;
         Ok(smallvec![Spec {
             layout,
-            dtype: c.dtype(1).unwrap_or(t.dtype()),
-            device: c.device(2).unwrap_or(t.device())
+            dtype: c.dtype("dtype").unwrap_or(t.dtype()),
+            device: c.device("device").unwrap_or(t.device())
         }])
     }),
-    warns: Some(|c| imaginary_lost(c.opt_tensor(0)?.dtype(), c.dtype(1)?)),
+    warns: Some(|c| imaginary_lost(c.opt_tensor(0)?.dtype(), c.dtype("dtype")?)),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let f = c.meta_of(0);
@@ -124,7 +124,7 @@ pub static TO_COPY: Op = Op {
 };
 
 fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (src, dst) = (c.tensor(1)?, &out[0]);
+    let (src, dst) = (c.tensor("other")?, &out[0]);
     let fits = crate::layout::broadcast(dst.shape(), src.shape()).is_ok_and(|s| s.as_slice() == dst.shape());
     if !fits {
         // The message is that of `expand`, as in PyTorch.
@@ -141,7 +141,7 @@ fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static COPY_: Op = Op {
-    warns: Some(|c| imaginary_lost(c.opt_tensor(1)?.dtype(), c.opt_tensor(0)?.dtype())),
+    warns: Some(|c| imaginary_lost(c.opt_tensor("other")?.dtype(), c.opt_tensor(0)?.dtype())),
     sig: sig("copy_(Tensor! self, Tensor other|src, bool non_blocking=False) -> Tensor"),
     doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",
     forms: ONLY_INPLACE,
@@ -167,7 +167,7 @@ pub static COPY_NUMBER_: Op = Op {
     doc: "Writes a number, converted, into every element.",
     forms: ONLY_INPLACE,
     body: decompose(|c| {
-        let (t, number) = (c.tensor(0)?, c.scalar(1)?);
+        let (t, number) = (c.tensor(0)?, c.scalar("other")?);
         let own = match number {
             Scalar::Complex(..) => DType::C128,
             Scalar::Float(_) => DType::F64,
@@ -189,7 +189,7 @@ fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
     match &c.args[1] {
         Value::Scalar(s) => crate::ops::create::full::fill_with(&out[0], *s),
         _ => {
-            let v = c.tensor(1)?;
+            let v = c.tensor("value")?;
             if v.ndim() != 0 {
                 return Err(Error::runtime(format!(
                     "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.",

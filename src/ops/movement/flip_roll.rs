@@ -34,13 +34,13 @@ pub static FLIP: Op = Op {
         |c| {
             let t = c.tensor(0)?;
             crate::ops::reduce::sum_prod::check_rank(t.ndim())?;
-            c.distinct_dims(1).map(|_| smallvec![Spec::following(t)])
+            c.distinct_dims("dims").map(|_| smallvec![Spec::following(t)])
         },
-        |c, out| flip_cpu(c.tensor(0)?, &c.distinct_dims(1)?, &out[0]),
-        Some(|c, out| flip_gpu(c.tensor(0)?, &c.distinct_dims(1)?, &out[0])),
+        |c, out| flip_cpu(c.tensor(0)?, &c.distinct_dims("dims")?, &out[0]),
+        Some(|c, out| flip_gpu(c.tensor(0)?, &c.distinct_dims("dims")?, &out[0])),
     ),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| FLIP.call((c.g(), c.ints(1))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| FLIP.call((c.g(), c.ints("dims"))))]),
     samples: &["f32[2,3], (0,)", "f32[2,3,4], (0, 2)", "f32[4], (-1,)", "i64[2,3], (1,)", "f32[2,3], ()"],
     errors: &[
         ("f32[2], (1,)", "IndexError", "Dimension out of range"),
@@ -79,7 +79,7 @@ pub static FLIPUD: Op = Op {
 };
 
 fn roll_args(c: &Call) -> Result<()> {
-    let (shifts, dims) = (c.ints(1)?, c.ints(2)?);
+    let (shifts, dims) = (c.ints("shifts")?, c.ints("dims")?);
     if shifts.is_empty() {
         return Err(Error::runtime("`shifts` required"));
     }
@@ -101,10 +101,10 @@ fn roll_args(c: &Call) -> Result<()> {
 
 /// Each rolled dimension is split into two runs: copies every combination of runs.
 fn roll_dims(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, c.opt_dims(2).unwrap_or_default());
+    let (t, dims) = (c.tensor(0)?, c.opt_dims("dims").unwrap_or_default());
     let mut blocks = vec![(t.layout().clone(), out[0].layout().clone())];
     let mut sums: Vec<(usize, i64)> = Vec::new();
-    for (&s, d) in c.ints(1)?.iter().zip(dims) {
+    for (&s, d) in c.ints("shifts")?.iter().zip(dims) {
         let s = s % t.size(d).max(1) as i64;
         match sums.iter_mut().find(|(k, _)| *k == d) {
             Some((_, sum)) => *sum += s,
@@ -133,7 +133,7 @@ fn roll_flat(c: &Call, out: &[Tensor]) -> Result<()> {
     let source =
         if t.is_contiguous() { t.clone() } else { crate::ops::indexing::gather_scatter::cast_raw(t, t.dtype())? };
     let flat = |t: &Tensor| Layout { offset: t.layout().offset, ..Layout::contiguous(&[n]) };
-    let k = if n == 0 { 0 } else { c.ints(1)?[0].rem_euclid(n as i64) as usize };
+    let k = if n == 0 { 0 } else { c.ints("shifts")?[0].rem_euclid(n as i64) as usize };
     for (from, len, to) in [(0, n - k, k), (n - k, k, 0)] {
         let source = source.with_layout(flat(&source).slice(0, (from, len, 1)));
         out[0].with_layout(flat(&out[0]).slice(0, (to, len, 1))).copy_raw(&source)?;
@@ -142,7 +142,7 @@ fn roll_flat(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn roll(c: &Call, out: &[Tensor]) -> Result<()> {
-    if c.ints(2)?.is_empty() { roll_flat(c, out) } else { roll_dims(c, out) }
+    if c.ints("dims")?.is_empty() { roll_flat(c, out) } else { roll_dims(c, out) }
 }
 
 pub static ROLL: Op = Op {
@@ -152,7 +152,7 @@ pub static ROLL: Op = Op {
         |c| {
             roll_args(c)?;
             let t = c.tensor(0)?;
-            let by_dims = !c.ints(2)?.is_empty();
+            let by_dims = !c.ints("dims")?.is_empty();
             let format = if by_dims { t.layout().channels_format() } else { Format::Contiguous };
             Ok(smallvec![Spec { layout: t.layout().formed(format)?, ..Spec::like(t) }])
         },
@@ -161,8 +161,8 @@ pub static ROLL: Op = Op {
     ),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let back: Ints = c.ints(1).iter().map(|s| -s).collect();
-        ROLL.call((c.g(), back, c.ints(2)))
+        let back: Ints = c.ints("shifts").iter().map(|s| -s).collect();
+        ROLL.call((c.g(), back, c.ints("dims")))
     })]),
     samples: &["f32[5], 2", "f32[2,3], 1", "f32[2,3], (1, -1), (0, 1)", "f32[2,3], 1, 1"],
     errors: &[
@@ -175,7 +175,7 @@ pub static ROLL: Op = Op {
 
 /// The plane of a rotation and the number of quarter turns.
 fn rotation(c: &Call) -> Result<(usize, usize, i64)> {
-    let (t, dims) = (c.tensor(0)?, c.ints(2)?);
+    let (t, dims) = (c.tensor(0)?, c.ints("dims")?);
     if dims.len() != 2 {
         return Err(Error::runtime(format!("expected total rotation dims == 2, but got dims = {}", dims.len())));
     }
@@ -189,7 +189,7 @@ fn rotation(c: &Call) -> Result<(usize, usize, i64)> {
             dims[0], dims[1]
         )));
     }
-    Ok((a, b, c.int(1)?.rem_euclid(4)))
+    Ok((a, b, c.int("k")?.rem_euclid(4)))
 }
 
 /// A flip into an output read as transposed.
@@ -214,7 +214,7 @@ pub static ROT90: Op = Op {
         Some(|c, out| rotate(c, out, flip_gpu)),
     ),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| ROT90.call((c.g(), -c.int(1), c.ints(2))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| ROT90.call((c.g(), -c.int("k"), c.ints("dims"))))]),
     samples: &["f32[2,3]", "f32[2,3], 2", "f32[2,3,2], -1, (1, 2)", "f32[2,2], 4"],
     errors: &[
         ("f32[2]", "RuntimeError", "expected total dims >= 2"),

@@ -54,19 +54,19 @@ pub static PAD: Op = Op {
     doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
     forms: F,
     body: decompose(|c| {
-        let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.choice(2));
+        let (t, pad, mode) = (c.tensor(0)?, c.ints("pad")?, c.choice("mode"));
         check_pairs(t.ndim(), pad)?;
         if mode == Mode::Constant {
             return CONSTANT_PAD_ND.calls((
                 t,
                 pad,
-                c.opt_scalar(3).map_or(Scalar::Int(0), |v| Scalar::Float(v.to_f64())),
+                c.opt_scalar("value").map_or(Scalar::Int(0), |v| Scalar::Float(v.to_f64())),
             ));
         }
-        if c.opt_scalar(3).is_some_and(|v| v.to_f64() != 0.0) {
+        if c.opt_scalar("value").is_some_and(|v| v.to_f64() != 0.0) {
             return Err(Error::runtime(format!(
                 "Padding mode \"{}\" doesn't take in value argument",
-                c.str(2).unwrap_or_default()
+                c.str("mode").unwrap_or_default()
             )));
         }
         let which = pad.len() / 2;
@@ -196,9 +196,9 @@ fn kept(from: &Layout, into: &Layout, pad: &[i64]) -> (Layout, Layout) {
 
 fn pad_constant(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    c.scalar(2)?.check_fits(t.dtype())?;
-    out[0].fill_raw(c.scalar(2)?)?;
-    let (from, into) = kept(t.layout(), out[0].layout(), c.ints(1)?);
+    c.scalar("value")?.check_fits(t.dtype())?;
+    out[0].fill_raw(c.scalar("value")?)?;
+    let (from, into) = kept(t.layout(), out[0].layout(), c.ints("pad")?);
     out[0].with_layout(into).copy_raw(&t.with_layout(from))
 }
 
@@ -208,7 +208,7 @@ pub static CONSTANT_PAD_ND: Op = Op {
     forms: F,
     body: kernel(
         |c| {
-            let (t, pad) = (c.tensor(0)?, c.ints(1)?);
+            let (t, pad) = (c.tensor(0)?, c.ints("pad")?);
             check_pairs(t.ndim(), pad)?;
             let shape = padded_shape(t.shape(), pad)?;
             check_crop(t.shape(), pad)?;
@@ -218,7 +218,7 @@ pub static CONSTANT_PAD_ND: Op = Op {
         Some(pad_constant),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let back: Ints = c.ints(1).iter().map(|p| -p).collect();
+        let back: Ints = c.ints("pad").iter().map(|p| -p).collect();
         CONSTANT_PAD_ND.call((c.g(), back, 0))
     })]),
     samples: &["f32[2,3], (1, 2)", "f32[2,3], (-1, 1), 2.5", "f32[], ()"],
@@ -261,7 +261,7 @@ fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fo
 }
 
 fn folded_spec(c: &Call) -> Result<Specs> {
-    let (t, pad) = (c.tensor(0)?, c.ints(1)?);
+    let (t, pad) = (c.tensor(0)?, c.ints("padding")?);
     padded_spec(t, &folded_shape(c.op, t.dtype(), t.shape(), pad)?)
 }
 
@@ -322,13 +322,17 @@ fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    if c.ints(1)?.is_empty() {
+    if c.ints("padding")?.is_empty() {
         return out[0].copy_raw(t);
     }
     if by_rows(t, &out[0]) {
-        return cpu::pad::pad(t.cpu_view()?, &source(t.shape(), c.ints(1)?, fold_of(c.op))?, out[0].cpu_view()?);
+        return cpu::pad::pad(
+            t.cpu_view()?,
+            &source(t.shape(), c.ints("padding")?, fold_of(c.op))?,
+            out[0].cpu_view()?,
+        );
     }
-    let list = indices(t.shape(), c.ints(1)?, t.device(), fold_of(c.op))?;
+    let list = indices(t.shape(), c.ints("padding")?, t.device(), fold_of(c.op))?;
     let list = crate::ops::indexing::advanced::aligned(&list)?;
     crate::ops::indexing::advanced::read(t, &list, &out[0])
 }
@@ -339,7 +343,7 @@ const FOLDED: Op = Op {
     body: kernel(folded_spec, folded, Some(folded)),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let op = if is_reflection(c.call.op) { &REFLECTION_PAD_BACKWARD } else { &REPLICATION_PAD_BACKWARD };
-        c.tie_requires_grad(op.call((c.g(), &*c.meta_of(0).shape, c.ints(1))), &[0])
+        c.tie_requires_grad(op.call((c.g(), &*c.meta_of(0).shape, c.ints("padding"))), &[0])
     })]),
     errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input"), ("b8[1,3], (1, 1)", "NotImplementedError", "for 'Bool'")],
     ..OP
@@ -347,9 +351,9 @@ const FOLDED: Op = Op {
 
 /// The shape of the gradient of an input of sizes `size`, if `grad_output` has the padded shape.
 fn unfolded_shape(c: &Call) -> Result<Dims> {
-    let (grad, pad) = (c.tensor(0)?, c.ints(2)?);
+    let (grad, pad) = (c.tensor("grad_output")?, c.ints("padding")?);
     let size = |&n: &i64| usize::try_from(n).map_err(|_| Error::runtime(format!("negative size {n}")));
-    let shape = c.ints(1)?.iter().map(size).collect::<Result<Dims>>()?;
+    let shape = c.ints("size")?.iter().map(size).collect::<Result<Dims>>()?;
     checked_numel(&shape)?;
     let padded = folded_shape(c.op, grad.dtype(), &shape, pad)?;
     if padded.as_slice() != grad.shape() {
@@ -363,7 +367,7 @@ fn unfolded_shape(c: &Call) -> Result<Dims> {
 }
 
 fn unfolded(c: &Call) -> Result<Outputs> {
-    let (grad, pad, shape) = (c.tensor(0)?, c.ints(2)?, unfolded_shape(c)?);
+    let (grad, pad, shape) = (c.tensor("grad_output")?, c.ints("padding")?, unfolded_shape(c)?);
     let out = Tensor::zeros(&shape, grad.dtype(), grad.device())?;
     if pad.is_empty() || out.numel() == 0 {
         out.copy_raw(grad)?;
@@ -382,7 +386,7 @@ const UNFOLDED: Op = Op {
     forms: HIDDEN,
     body: opaque(
         |c| {
-            let grad = c.tensor(0)?;
+            let grad = c.tensor("grad_output")?;
             Ok(Spec::one(&unfolded_shape(c)?, grad.dtype(), grad.device()))
         },
         unfolded,
@@ -407,8 +411,8 @@ pub static REPLICATION_PAD_BACKWARD: Op = Op {
 
 /// The padding of the gradient's gradient.
 fn repadded(c: &VjpCtx, by_depth: [&'static Op; 3]) -> Term {
-    match c.ints(2).len() / 2 {
-        depth @ 1..=3 => by_depth[depth - 1].call((c.g(), c.ints(2))),
+    match c.ints("padding").len() / 2 {
+        depth @ 1..=3 => by_depth[depth - 1].call((c.g(), c.ints("padding"))),
         _ => c.g(),
     }
 }

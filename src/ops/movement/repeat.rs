@@ -13,7 +13,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&REPEAT, &TILE, &REPEAT_INTERLEAVE, &REPEAT_INTERLEAVE_INT, &REPEAT_INTERLEAVE_INDEX];
 
 fn repeat_spec(c: &Call) -> Result<Specs> {
-    let (t, repeats) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
+    let (t, repeats) = (c.tensor(0)?, to_shape(c.ints("repeats")?)?);
     if repeats.len() < t.ndim() {
         return Err(Error::runtime(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
@@ -31,7 +31,7 @@ fn repeat_spec(c: &Call) -> Result<Specs> {
 
 /// The output is viewed as [repeat, size, repeat, size, ..], to which the input broadcasts.
 fn repeat(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, repeats) = (c.tensor(0)?, c.ints(1)?);
+    let (t, repeats) = (c.tensor(0)?, c.ints("repeats")?);
     let lead = repeats.len() - t.ndim();
     let (mut target, mut source): (Dims, Layout) =
         (smallvec![], Layout { offset: t.layout().offset, ..Layout::default() });
@@ -55,7 +55,7 @@ pub static REPEAT: Op = Op {
     body: kernel(repeat_spec, repeat, Some(repeat)),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let (shape, repeats) = (c.sizes(0), c.ints(1));
+        let (shape, repeats) = (c.sizes(0), c.ints("repeats"));
         let lead = repeats.len() - shape.len();
         let parts: Ints =
             repeats.iter().enumerate().flat_map(|(i, &r)| [r, if i < lead { 1 } else { shape[i - lead] }]).collect();
@@ -77,7 +77,7 @@ pub static TILE: Op = Op {
     sig: sig("tile(Tensor self, Size dims) -> Tensor"),
     doc: "The tensor repeated along each dimension; missing counts in front are ones.",
     body: decompose(|c| {
-        let (t, dims) = (c.tensor(0)?, c.ints(1)?);
+        let (t, dims) = (c.tensor(0)?, c.ints("dims")?);
         let mut repeats: Ints = smallvec![1; t.ndim().saturating_sub(dims.len())];
         repeats.extend_from_slice(dims);
         REPEAT.calls((t, repeats))
@@ -105,18 +105,18 @@ pub static REPEAT_INTERLEAVE_INT: Op = Op {
     sig: sig("repeat_interleave.self_int(Tensor self, int repeats, Dim? dim=None, *, int? output_size=None) -> Tensor"),
     doc: "Each element (or slice along `dim`) repeated in place; without `dim` the input is flattened.",
     body: decompose(|c| {
-        let repeats = c.int(1)?;
+        let repeats = c.int("repeats")?;
         if repeats < 0 {
             return Err(Error::runtime("Repeats must be non-negative"));
         }
         let (t, dim) = dim_or_flat(c, 2)?;
         let (mut wide, mut flat) = (sizes(&t), sizes(&t));
         flat[dim] = flat[dim].saturating_mul(repeats);
-        if c.opt_int(3).is_some_and(|asked| asked != flat[dim]) {
+        if c.opt_int("output_size").is_some_and(|asked| asked != flat[dim]) {
             return Err(Error::runtime(format!(
                 "repeat_interleave: Invalid output_size, expected {} but got {}",
                 flat[dim],
-                c.int(3)?
+                c.int("output_size")?
             )));
         }
         wide.insert(dim + 1, repeats);
@@ -195,7 +195,7 @@ pub static REPEAT_INTERLEAVE: Op = Op {
     doc: "Slice `i` along `dim` repeated `repeats[i]` times; without `dim` the input is flattened.",
     body: decompose(|c| {
         let (t, dim) = dim_or_flat(c, 2)?;
-        let mut repeats = c.tensor(1)?.clone();
+        let mut repeats = c.tensor("repeats")?.clone();
         let n = t.shape().get(dim).copied().unwrap_or(1);
         if repeats.ndim() == 0 || (repeats.ndim() == 1 && repeats.size(0) == 1) {
             repeats = EXPAND.call((RESHAPE.call((&repeats, [1])), [n as i64])).ok()?;
@@ -206,7 +206,7 @@ pub static REPEAT_INTERLEAVE: Op = Op {
             )));
         }
         let index = REPEAT_INTERLEAVE_INDEX
-            .call((&repeats, c.opt_int(3).map_or(Value::None, |n| Value::Scalar(n.into()))))
+            .call((&repeats, c.opt_int("output_size").map_or(Value::None, |n| Value::Scalar(n.into()))))
             .ok()?;
         crate::ops::indexing::index_select::INDEX_SELECT.calls((&t, dim, &index))
     }),
@@ -224,8 +224,8 @@ pub static REPEAT_INTERLEAVE_INDEX: Op = Op {
     sig: sig("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor"),
     doc: "The index that holds `i` `repeats[i]` times.",
     body: reads_host(|c| {
-        let index = interleave_index(c.tensor(0)?)?;
-        check_output_size(c.opt_int(1), &index)?;
+        let index = interleave_index(c.tensor("repeats")?)?;
+        check_output_size(c.opt_int("output_size"), &index)?;
         Ok(smallvec![index])
     }),
     vjp: Vjp::None("indices"),

@@ -23,11 +23,11 @@ fn matrix<'a>(c: &'a Call) -> Result<&'a Tensor> {
 }
 
 fn tri_cpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    flip::triangle(matrix(c)?.cpu_view()?, c.int(1)?, UPPER, out[0].cpu_view()?)
+    flip::triangle(matrix(c)?.cpu_view()?, c.int("diagonal")?, UPPER, out[0].cpu_view()?)
 }
 
 fn tri_gpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    gpu::triangle(&matrix(c)?.gpu_view()?, c.int(1)?, UPPER, &out[0].gpu_view()?)
+    gpu::triangle(&matrix(c)?.gpu_view()?, c.int("diagonal")?, UPPER, &out[0].gpu_view()?)
 }
 
 fn like_matrix(c: &Call) -> Result<Specs> {
@@ -43,7 +43,7 @@ pub static TRIL: Op = Op {
     forms: FMIO,
     body: kernel_onto(like_matrix, tri_cpu::<false>, Some(tri_gpu::<false>)),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| TRIL.call((c.g(), c.int(1))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRIL.call((c.g(), c.int("diagonal"))))]),
     samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
     reference: "np.tril(x0, diagonal)",
@@ -58,7 +58,7 @@ pub static TRIU: Op = Op {
     forms: FMIO,
     body: kernel_onto(like_matrix, tri_cpu::<true>, Some(tri_gpu::<true>)),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| TRIU.call((c.g(), c.int(1))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRIU.call((c.g(), c.int("diagonal"))))]),
     samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
     reference: "np.triu(x0, diagonal)",
@@ -75,8 +75,8 @@ fn columns_of(i: i64, cols: i64, offset: i64, upper: bool) -> std::ops::Range<i6
 
 /// A [2, n] tensor for the n elements of a triangle.
 fn tri_specs(c: &Call, upper: bool) -> Result<Specs> {
-    let (rows, cols, offset) = (c.int(0)?, c.int(1)?, c.int(2)?);
-    let dtype = c.dtype(3).unwrap_or(DType::I64);
+    let (rows, cols, offset) = (c.int("row")?, c.int("col")?, c.int("offset")?);
+    let dtype = c.dtype("dtype").unwrap_or(DType::I64);
     if !matches!(dtype, DType::I32 | DType::I64) {
         return Err(no_kernel(c.op.base(), dtype));
     }
@@ -89,12 +89,12 @@ fn tri_specs(c: &Call, upper: bool) -> Result<Specs> {
     }
     let in_row = |i| columns_of(i, cols, offset, upper);
     let n = (0..if cols == 0 { 0 } else { rows }).map(|i| in_row(i).count()).sum();
-    Ok(Spec::one(&[2, n], dtype, c.device(4).unwrap_or_default()))
+    Ok(Spec::one(&[2, n], dtype, c.device("device").unwrap_or_default()))
 }
 
 /// The rows and columns of the elements of a triangle.
 fn tri_indices(c: &Call, out: &Tensor, upper: bool) -> Result<()> {
-    let (rows, cols, offset) = (c.int(0)?, c.int(1)?, c.int(2)?);
+    let (rows, cols, offset) = (c.int("row")?, c.int("col")?, c.int("offset")?);
     let n = out.size(1);
     let mut both = crate::rt::reserve::filled(0i64, 2 * n)?;
     let places =
@@ -135,11 +135,15 @@ pub static TRIU_INDICES: Op = Op {
 
 /// The two dimensions of the result that the diagonal runs over, and the result's shape.
 fn embedded(c: &impl Dimensions) -> Result<(usize, usize, Dims)> {
-    let (t, offset) = (c.tensor(0)?, c.int(1)?);
+    let (t, offset) = (c.tensor(0)?, c.int("offset")?);
     let _n = t.ndim() + 1;
-    let (a, b) = (c.dim(2), c.dim(3));
+    let (a, b) = (c.dim("dim1"), c.dim("dim2"));
     if a == b {
-        return Err(Error::runtime(format!("diagonal dimensions cannot be identical {}, {}", c.int(2)?, c.int(3)?)));
+        return Err(Error::runtime(format!(
+            "diagonal dimensions cannot be identical {}, {}",
+            c.int("dim1")?,
+            c.int("dim2")?
+        )));
     }
     let Some((&last, front)) = t.shape().split_last() else {
         return Err(Error::dim_range(-1, 0));
@@ -154,7 +158,7 @@ fn embedded(c: &impl Dimensions) -> Result<(usize, usize, Dims)> {
 fn embed(c: &Call, out: &[Tensor]) -> Result<()> {
     let (a, b, _) = embedded(c)?;
     out[0].fill_raw(Scalar::Int(0))?;
-    out[0].with_layout(out[0].layout().diagonal(c.int(1)?, a as i64, b as i64)?).copy_raw(c.tensor(0)?)
+    out[0].with_layout(out[0].layout().diagonal(c.int("offset")?, a as i64, b as i64)?).copy_raw(c.tensor(0)?)
 }
 
 pub static DIAG_EMBED: Op = Op {
@@ -188,8 +192,8 @@ pub static DIAG: Op = Op {
     body: decompose(|c| {
         let t = c.tensor(0)?;
         match t.ndim() {
-            1 => DIAG_EMBED.calls((t, c.int(1)?)),
-            2 => DIAGONAL_COPY.calls((t, c.int(1)?)),
+            1 => DIAG_EMBED.calls((t, c.int("diagonal")?)),
+            2 => DIAGONAL_COPY.calls((t, c.int("diagonal")?)),
             n => Err(Error::runtime(format!("diag(): Supports 1D or 2D tensors. Got {n}D"))),
         }
     }),
@@ -202,7 +206,7 @@ pub static DIAG: Op = Op {
 };
 
 fn diagonal_of(t: &Tensor, c: &impl Arguments) -> Result<Tensor> {
-    Ok(t.with_layout(t.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)?))
+    Ok(t.with_layout(t.layout().diagonal(c.int("offset")?, c.int("dim1")?, c.int("dim2")?)?))
 }
 
 pub static DIAGONAL_COPY: Op = Op {
@@ -230,7 +234,7 @@ pub static DIAGONAL_COPY: Op = Op {
 pub static DIAGFLAT: Op = Op {
     sig: sig("diagflat(Tensor self, int offset=0) -> Tensor"),
     doc: "The matrix whose diagonal holds all elements of the input.",
-    body: decompose(|c| Term::from(c.tensor(0)?).contiguous().reshape(&[-1]).diag_embed(c.int(1)?).outputs()),
+    body: decompose(|c| Term::from(c.tensor(0)?).contiguous().reshape(&[-1]).diag_embed(c.int("offset")?).outputs()),
     vjp: Vjp::Composite,
     samples: &["f32[3]", "f32[2,2], 1"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -249,7 +253,7 @@ pub static FILL_DIAGONAL_: Op = Op {
     doc: "Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a high matrix begins again after a row without one.",
     forms: ONLY_INPLACE,
     body: kernel_into(fill_diagonal, Some(fill_diagonal)),
-    vjp: Vjp::Each(&[d(0, 0, |c| FILL_DIAGONAL_.call((c.g(), 0, c.flag(2))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| FILL_DIAGONAL_.call((c.g(), 0, c.flag("wrap"))))]),
     // In PyTorch the write to a view of the diagonal.
     node: "CopySlices",
     keeps: Some(""),
@@ -269,7 +273,7 @@ pub static FILL_DIAGONAL_: Op = Op {
 };
 
 fn fill_diagonal(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, value) = (&out[0], c.scalar(1)?);
+    let (t, value) = (&out[0], c.scalar("fill_value")?);
     let (shape, strides) = (t.shape(), t.strides());
     if shape.len() < 2 {
         return Err(Error::runtime("dimensions must larger than 1"));
@@ -284,7 +288,7 @@ fn fill_diagonal(c: &Call, out: &[Tensor]) -> Result<()> {
         let line = Layout { shape: smallvec![n], strides: smallvec![step], offset };
         if n == 0 { Ok(()) } else { t.with_layout(line).fill_raw(value) }
     };
-    let wraps = c.flag(2) && shape.len() == 2 && rows > columns + 1;
+    let wraps = c.flag("wrap") && shape.len() == 2 && rows > columns + 1;
     if wraps && t.is_contiguous() {
         // One line through all rows.
         return fill(0, t.numel().div_ceil(columns + 1));

@@ -29,7 +29,7 @@ fn positive(p: f64, op: &str) -> Result<()> {
 
 /// Arguments 0 and 1: rows of one length.
 fn rows_of<'a>(c: &'a Call) -> Result<(&'a Tensor, &'a Tensor)> {
-    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    let (a, b) = (c.tensor("x1")?, c.tensor("x2")?);
     for (t, name) in [(a, "X1"), (b, "X2")] {
         if t.ndim() < 2 {
             let text = format!("cdist only supports at least 2D tensors, {name} got: {}D", t.ndim());
@@ -71,9 +71,9 @@ fn cut(t: impl Into<Term>, dim: i64, (start, n): Rows) -> Term {
 
 /// The distances of each row of argument 0 to each of argument 1.
 fn distances(c: &Call) -> Result<Outputs> {
-    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    let (a, b) = (c.tensor("x1")?, c.tensor("x2")?);
     let gaps = Term::from(a).unsqueeze(-2) - Term::from(b).unsqueeze(-3);
-    if a.size(a.ndim() - 1) == 0 { gaps.sum(&[-1], false).outputs() } else { norms(gaps, c.float(2)?).outputs() }
+    if a.size(a.ndim() - 1) == 0 { gaps.sum(&[-1], false).outputs() } else { norms(gaps, c.float("p")?).outputs() }
 }
 
 /// The norms of rows. The gradient of a maximum goes undivided to each maximal component, unlike that of a norm.
@@ -208,13 +208,13 @@ pub static CDIST: Op = Op {
     forms: F,
     body: decompose(|c| {
         let (a, b) = rows_of(c)?;
-        positive(c.float(2)?, "cdist")?;
-        let by_product = by_product(c.choice(3), a, b);
-        if by_product && c.float(2)? == 2.0 && a.size(a.ndim() - 1) > 0 {
+        positive(c.float("p")?, "cdist")?;
+        let by_product = by_product(c.choice("compute_mode"), a, b);
+        if by_product && c.float("p")? == 2.0 && a.size(a.ndim() - 1) > 0 {
             let found = EUCLIDEAN.call((a, b));
             return VIEW.calls((&found, found.sizes()));
         }
-        TILED.calls((a, b, c.float(2)?))
+        TILED.calls((a, b, c.float("p")?))
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -240,7 +240,7 @@ pub static CDIST: Op = Op {
 
 /// The distances of each pair of rows.
 fn pairs(c: &Call) -> Result<Outputs> {
-    let (t, p) = (c.tensor(0)?, c.float(1)?);
+    let (t, p) = (c.tensor(0)?, c.float("p")?);
     let n = t.size(0) as i64;
     let both = CHOICES.call((n, 2, false, t.device()));
     let rows = |which: i64| INDEX_SELECT.call((t, 0, both.clone().select(1, which)));
@@ -254,7 +254,7 @@ pub static PDIST: Op = Op {
     aliases: &["nn.functional.pdist"],
     forms: F,
     body: decompose(|c| {
-        let (t, p) = (c.tensor(0)?, c.float(1)?);
+        let (t, p) = (c.tensor(0)?, c.float("p")?);
         if t.ndim() != 2 {
             return Err(Error::runtime(format!("pdist only supports 2D tensors, got: {}D", t.ndim())));
         }
@@ -275,7 +275,7 @@ pub static PDIST: Op = Op {
 };
 
 fn distance(c: &Call) -> Result<Outputs> {
-    NORM.calls((Term::from(c.tensor(0)?) - c.tensor(1)?, c.scalar(2)?))
+    NORM.calls((Term::from(c.tensor(0)?) - c.tensor("other")?, c.scalar("p")?))
 }
 
 pub static DIST: Op = Op {
@@ -289,10 +289,10 @@ pub static DIST: Op = Op {
 };
 
 fn renormed(c: &Call) -> Result<Outputs> {
-    let (t, most) = (c.tensor(0)?, c.scalar(3)?);
-    let dim = c.dim(2);
+    let (t, most) = (c.tensor(0)?, c.scalar("maxnorm")?);
+    let dim = c.dim("dim");
     let others: Ints = (0..t.ndim()).filter(|&d| d != dim).map(|d| d as i64).collect();
-    let norm = VECTOR_NORM.call((t, c.float(1)?, others, true)).ok()?;
+    let norm = VECTOR_NORM.call((t, c.float("p")?, others, true)).ok()?;
     let scale = most.to_f64() * (Term::from(&norm) + 1e-7).recip();
     let factor = WHERE.call((Term::from(&norm).greater(most), scale, Scalar::Float(1.0)));
     (Term::from(t) * factor).contiguous().outputs()
@@ -303,7 +303,7 @@ pub static RENORM: Op = Op {
     doc: "Each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it.",
     forms: FMIO,
     body: decompose(|c| {
-        let (t, p, most) = (c.tensor(0)?, c.float(1)?, c.scalar(3)?);
+        let (t, p, most) = (c.tensor(0)?, c.float("p")?, c.scalar("maxnorm")?);
         if p.is_nan() || p <= 0.0 {
             return Err(Error::runtime("non-positive-norm not supported"));
         }

@@ -55,7 +55,7 @@ fn is_index(t: &Tensor) -> bool {
 }
 
 fn infer(c: &Call) -> Result<Specs> {
-    let [weight, indices, offsets] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+    let [weight, indices, offsets] = [c.tensor("weight")?, c.tensor("indices")?, c.tensor("offsets")?];
     let mode = Mode::numbered(c.int(MODE)?)?;
     if weight.ndim() != 2 || indices.ndim() != 1 || offsets.ndim() != 1 {
         return Err(Error::runtime(format!(
@@ -128,8 +128,9 @@ struct Layout {
 
 impl Layout {
     fn new(c: &Call) -> Result<Layout> {
-        let (indices, offsets) = (host_read::int_list(c.tensor(1)?)?, host_read::int_list(c.tensor(2)?)?);
-        let (n, rows) = (indices.len(), c.tensor(0)?.size(0) as i64);
+        let (indices, offsets) =
+            (host_read::int_list(c.tensor("indices")?)?, host_read::int_list(c.tensor("offsets")?)?);
+        let (n, rows) = (indices.len(), c.tensor("weight")?.size(0) as i64);
         if let Some(i) = indices.iter().find(|&&i| i < 0 || i >= rows) {
             return Err(Error::runtime(format!(
                 "Expected idx >= 0 && idx < num_embeddings ({rows}) but found idx to be {i}"
@@ -168,7 +169,7 @@ fn device_list(values: &[i64], device: Device) -> Result<Tensor> {
 }
 
 fn run(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (weight, mode) = (c.tensor(0)?, Mode::numbered(c.int(MODE)?)?);
+    let (weight, mode) = (c.tensor("weight")?, Mode::numbered(c.int(MODE)?)?);
     let l = Layout::new(c)?;
     let device = weight.device();
     let share = |(i, &takes): (usize, &bool)| match mode {
@@ -180,7 +181,7 @@ fn run(c: &Call, out: &[Tensor]) -> Result<()> {
     out[1].copy_raw(&device_list(&l.bag, device)?)?;
     out[2].copy_raw(&device_list(&l.sizes, device)?)?;
     out[4].copy_raw(&Term::from(Tensor::from_slice(&shares, &[shares.len()])?).to_device(device).ok()?)?;
-    let rows = EMBEDDING.call((weight, c.tensor(1)?));
+    let rows = EMBEDDING.call((weight, c.tensor("indices")?));
     if mode == Mode::Max {
         return greatest(&l, &rows.ok()?, out);
     }
@@ -241,7 +242,7 @@ fn weight_gradient(c: &VjpCtx) -> Term {
         factor = factor * c.arg(PER_SAMPLE);
     }
     let slopes = row_gradients(c) * factor.unsqueeze(1);
-    EMBEDDING_BACKWARD.call((slopes, c.arg(1), rows, c.int(PADDING), c.flag(3)))
+    EMBEDDING_BACKWARD.call((slopes, c.arg(1), rows, c.int(PADDING), c.flag("scale_grad_by_freq")))
 }
 
 /// The forward of all modes: also the bag of each index, the size of each bag, the rows of maxima, and shares of rows.
@@ -297,7 +298,7 @@ pub static EMBEDDING_BAG: Op = Op {
     forms: F,
     body: decompose(|c| {
         let mut args: Args = c.args[..PADDING].iter().map(|v| v.reborrow()).collect();
-        args.push(padding(c.opt_int(PADDING), c.tensor(0)?)?.into());
+        args.push(padding(c.opt_int(PADDING), c.tensor("weight")?)?.into());
         let mut out = BAGS.calls(args)?;
         out.truncate(SHARES);
         Ok(out)
@@ -352,7 +353,7 @@ pub static F_EMBEDDING_BAG: Op = Op {
 
 /// Offsets of the rows of a matrix of indices, or those of the call.
 fn offsets(c: &Call, input: &Tensor) -> Result<Tensor> {
-    match (input.ndim(), c.opt_tensor(2)) {
+    match (input.ndim(), c.opt_tensor("offsets")) {
         (2, None) => {
             let (bags, n) = (input.size(0), input.size(1));
             let starts = match n {
@@ -372,8 +373,8 @@ fn offsets(c: &Call, input: &Tensor) -> Result<Tensor> {
 }
 
 fn embedding_bag(c: &Call) -> Result<Outputs> {
-    let (input, weight, mode) = (c.tensor(0)?, c.tensor(1)?, c.choice::<Mode>(6));
-    let samples = c.opt_tensor(8);
+    let (input, weight, mode) = (c.tensor(0)?, c.tensor("weight")?, c.choice::<Mode>("mode"));
+    let samples = c.opt_tensor("per_sample_weights");
     if let Some(t) = samples.filter(|t| t.shape() != input.shape()) {
         return Err(Error::value(format!(
             "embedding_bag: If per_sample_weights (torch.Size({})) is not None, then it must have the same shape as the input (torch.Size({}))",
@@ -386,14 +387,14 @@ fn embedding_bag(c: &Call) -> Result<Outputs> {
         return Err(Error::value(format!("weight has to be a 2D Tensor, but got Tensor of dimension {n}")));
     }
     let offsets = offsets(c, input)?;
-    if mode == Mode::Max && c.flag(5) {
+    if mode == Mode::Max && c.flag("scale_grad_by_freq") {
         return Err(Error::value("max mode does not support scaling the gradient by the frequency"));
     }
-    if mode == Mode::Max && c.flag(7) {
+    if mode == Mode::Max && c.flag("sparse") {
         return Err(Error::value("max mode does not support sparse weights"));
     }
-    if let Some(limit) = c.opt_float(3) {
-        rescale(weight, input, limit, c.float(4)?)?;
+    if let Some(limit) = c.opt_float("max_norm") {
+        rescale(weight, input, limit, c.float("norm_type")?)?;
     }
     if samples.is_some() && mode != Mode::Sum {
         let name = Mode::VALUES[mode as usize].0;
@@ -406,12 +407,12 @@ fn embedding_bag(c: &Call) -> Result<Outputs> {
         weight.into(),
         flat(input)?.into(),
         (&offsets).into(),
-        c.flag(5).into(),
+        c.flag("scale_grad_by_freq").into(),
         (mode as i64).into(),
-        c.flag(7).into(),
+        c.flag("sparse").into(),
         samples.map(flat).transpose()?.into(),
-        (c.flag(9) && input.ndim() == 1).into(),
-        padding(c.opt_int(10), weight)?.into()
+        (c.flag("include_last_offset") && input.ndim() == 1).into(),
+        padding(c.opt_int("padding_idx"), weight)?.into()
     ];
     Ok(smallvec![BAGS.calls(args)?.swap_remove(0)])
 }

@@ -17,7 +17,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&LAYER_NORM, &NATIVE_LAYER_NORM, &LAYER_NORM_BACKWARD];
 
 fn check(c: &Call) -> Result<()> {
-    let (x, shape) = (c.tensor(0)?, c.ints(1)?);
+    let (x, shape) = (c.tensor(0)?, c.ints("normalized_shape")?);
     if shape.is_empty() {
         return Err(Error::runtime(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []",
@@ -67,7 +67,7 @@ fn dense_view(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
 fn infer(c: &Call) -> Result<Specs> {
     check(c)?;
     let x = c.tensor(0)?;
-    let (wide, kept) = (x.ndim() - c.ints(1)?.len(), x.shape());
+    let (wide, kept) = (x.ndim() - c.ints("normalized_shape")?.len(), x.shape());
     let stats: Dims = kept.iter().enumerate().map(|(i, &d)| if i < wide { d } else { 1 }).collect();
     // In the dtype of the input, or of the parameters if wider.
     let mixed = [2, 3].iter().any(|&i| c.opt_tensor(i).is_some_and(|t| t.dtype() == DType::F32));
@@ -78,7 +78,7 @@ fn infer(c: &Call) -> Result<Specs> {
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?;
-    let shape = matrix(x, c.ints(1)?.len());
+    let shape = matrix(x, c.ints("normalized_shape")?.len());
     let [rows, cols] = shape;
     let vector = |i: usize| c.opt_tensor(i).map(|t| dense_view(t, &[cols])).transpose();
     let (x, weight, bias) = (dense_view(x, &shape)?, vector(2)?, vector(3)?);
@@ -87,11 +87,11 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
         let (weight, bias) =
             (weight.as_ref().map(|t| t.gpu_view()).transpose()?, bias.as_ref().map(|t| t.gpu_view()).transpose()?);
         let out = [&y.gpu_view()?, &mean.gpu_view()?, &rstd.gpu_view()?];
-        return gpu::layer_norm(&x.gpu_view()?, weight, bias, c.float(4)?, out);
+        return gpu::layer_norm(&x.gpu_view()?, weight, bias, c.float("eps")?, out);
     }
     let (weight, bias) =
         (weight.as_ref().map(|t| t.cpu_view()).transpose()?, bias.as_ref().map(|t| t.cpu_view()).transpose()?);
-    layer_norm(x.cpu_view()?, weight, bias, c.float(4)?, y.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?)
+    layer_norm(x.cpu_view()?, weight, bias, c.float("eps")?, y.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?)
 }
 
 /// The same as a composite: (output, mean, reciprocal deviation).
@@ -160,13 +160,13 @@ pub static NATIVE_LAYER_NORM: Op = Op {
 
 /// One kernel pass; if the gradient is recorded, formulas in which the statistics depend on the input.
 fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
-    let (x, g, k) = (c.arg(0), c.g(), c.ints(1).len());
-    let weight = c.opt_tensor(2);
+    let (x, g, k) = (c.arg(0), c.g(), c.ints("normalized_shape").len());
+    let weight = c.opt_tensor("weight");
     if !crate::autograd::forward::differentiating() {
         let args: Args = smallvec![
             g.into_arg()?,
             x.into_arg()?,
-            Value::Ints(c.ints(1).into()),
+            Value::Ints(c.ints("normalized_shape").into()),
             weight.map_or(Value::None, Value::from),
             c.out(1).into_arg()?,
             c.out(2).into_arg()?,
@@ -174,7 +174,7 @@ fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
         let parts = LAYER_NORM_BACKWARD.calls(args)?;
         return Ok(parts.into_iter().zip([0, 2, 3]).map(|(t, arg)| c.wants(arg).then_some(t)).collect());
     }
-    let (eps, dims) = (c.float(4), last(k));
+    let (eps, dims) = (c.float("eps"), last(k));
     let [h, _, rstd] = composed(x, k, None, None, eps);
     let gw = weight.into_iter().fold(g.clone(), |g, w| g * w);
     let mean = |t: Term| MEAN_DIM.call((t, dims.clone(), true));
@@ -193,22 +193,22 @@ pub static LAYER_NORM_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let x = c.tensor(1)?;
-            let shape = crate::layout::to_shape(c.ints(2)?)?;
-            if c.tensor(0)?.shape() != x.shape() || !x.shape().ends_with(&shape) {
+            let x = c.tensor("input")?;
+            let shape = crate::layout::to_shape(c.ints("normalized_shape")?)?;
+            if c.tensor("grad")?.shape() != x.shape() || !x.shape().ends_with(&shape) {
                 return Err(Error::runtime("the gradient must have the shape of the input"));
             }
             let [rows, _] = matrix(x, shape.len());
-            if c.opt_tensor(3).is_some_and(|w| w.shape() != shape.as_slice()) {
+            if c.opt_tensor("weight").is_some_and(|w| w.shape() != shape.as_slice()) {
                 return Err(Error::runtime("the weight must have the shape that is normalised"));
             }
-            if c.tensor(4)?.numel() != rows || c.tensor(5)?.numel() != rows {
+            if c.tensor("mean")?.numel() != rows || c.tensor("rstd")?.numel() != rows {
                 return Err(Error::runtime("one mean and one deviation a row are needed"));
             }
             if c.all_tensors().any(|t| !t.dtype().is_float()) {
                 return Err(Error::runtime("floating point tensors are needed"));
             }
-            let one = Spec::new(&shape, c.opt_tensor(3).map_or(x.dtype(), |w| w.dtype()), x.device());
+            let one = Spec::new(&shape, c.opt_tensor("weight").map_or(x.dtype(), |w| w.dtype()), x.device());
             Ok(smallvec![Spec::like(x), one.clone(), one])
         },
         backward,
@@ -225,11 +225,11 @@ pub static LAYER_NORM_BACKWARD: Op = Op {
 };
 
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let shape = matrix(c.tensor(1)?, c.ints(2)?.len());
+    let shape = matrix(c.tensor("input")?, c.ints("normalized_shape")?.len());
     let [rows, cols] = shape;
-    let (g, x) = (dense_view(c.tensor(0)?, &shape)?, dense_view(c.tensor(1)?, &shape)?);
-    let (mean, rstd) = (dense_view(c.tensor(4)?, &[rows])?, dense_view(c.tensor(5)?, &[rows])?);
-    let weight = c.opt_tensor(3).map(|t| dense_view(t, &[cols])).transpose()?;
+    let (g, x) = (dense_view(c.tensor("grad")?, &shape)?, dense_view(c.tensor("input")?, &shape)?);
+    let (mean, rstd) = (dense_view(c.tensor("mean")?, &[rows])?, dense_view(c.tensor("rstd")?, &[rows])?);
+    let weight = c.opt_tensor("weight").map(|t| dense_view(t, &[cols])).transpose()?;
     let (dx, dw, db) = (dense_view(&out[0], &shape)?, dense_view(&out[1], &[cols])?, dense_view(&out[2], &[cols])?);
     if x.device().is_gpu() {
         let from = NormGrad {

@@ -38,19 +38,19 @@ pub static LINEAR: Op = Op {
 };
 
 fn linear(c: &Call) -> Result<Outputs> {
-    let (x, w) = (c.tensor(0)?, Term::from(c.tensor(1)?).t());
-    let Some(bias) = c.opt_tensor(2) else { return MATMUL.calls((x, w)) };
+    let (x, w) = (c.tensor(0)?, Term::from(c.tensor("weight")?).t());
+    let Some(bias) = c.opt_tensor("bias") else { return MATMUL.calls((x, w)) };
     if x.ndim() == 2 {
         return ADDMM.calls((bias, x, w));
     }
-    if x.ndim() == 0 || !x.is_contiguous() || c.tensor(1)?.ndim() != 2 {
+    if x.ndim() == 0 || !x.is_contiguous() || c.tensor("weight")?.ndim() != 2 {
         return (MATMUL.call((x, w)) + bias).outputs();
     }
     // One large product is faster than a batch of small ones.
     let mut sizes = Term::from(x).sizes();
     let k = sizes.pop().unwrap_or(1);
     let rows = sizes.iter().product::<i64>();
-    sizes.push(c.tensor(1)?.size(0) as i64);
+    sizes.push(c.tensor("weight")?.size(0) as i64);
     UNSAFE_VIEW.calls((ADDMM.call((bias, Term::from(x).reshape(&[rows, k]), w)), sizes))
 }
 
@@ -94,7 +94,7 @@ pub static BILINEAR: Op = Op {
 };
 
 fn bilinear(c: &Call) -> Result<Outputs> {
-    let [a, b, w] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+    let [a, b, w] = [c.tensor("input1")?, c.tensor("input2")?, c.tensor("weight")?];
     let wrong = |text: String| Err(Error::runtime(format!("bilinear(): {text}")));
     let (n, last) = (a.ndim(), a.ndim().wrapping_sub(1));
     if n != b.ndim() || (n == 0 && w.ndim() > 0) {
@@ -115,7 +115,7 @@ fn bilinear(c: &Call) -> Result<Outputs> {
             ));
         }
     }
-    if let Some(t) = c.opt_tensor(3)
+    if let Some(t) = c.opt_tensor("bias")
         && (t.ndim() != 1 || t.size(0) != m)
     {
         return wrong(format!(
@@ -131,7 +131,7 @@ fn bilinear(c: &Call) -> Result<Outputs> {
     let left = Term::from(a).reshape(&[rows, i]).mm(Term::from(w).transpose(0, 1).reshape(&[i, m * j]));
     let right = Term::from(b).reshape(&[rows, j]).unsqueeze(-1);
     let out = MATMUL.call((left.reshape(&[rows, m, j]), right)).squeeze(-1).reshape(&sizes);
-    match c.opt_tensor(3) {
+    match c.opt_tensor("bias") {
         Some(bias) => (out + bias).outputs(),
         None => out.outputs(),
     }
@@ -152,7 +152,7 @@ pub static DROPOUT_MASK: Op = Op {
 };
 
 fn mask(c: &Call, out: &[Tensor]) -> Result<()> {
-    let keep = 1.0 - c.float(1)?;
+    let keep = 1.0 - c.float("p")?;
     let value = if keep > 0.0 { 1.0 / keep } else { 0.0 };
     draw(&out[0], Draw::Mask { keep, value }, default_generator(out[0].device()))
 }
@@ -180,7 +180,7 @@ pub static DROPOUT: Op = Op {
     sig: sig("dropout(Tensor input, float p, bool train) -> Tensor"),
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set.",
     forms: F,
-    body: decompose(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
+    body: decompose(|c| dropout(c.tensor(0)?, c.float("p")?, c.flag("train"), false, Class::Runtime)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],
     errors: &[("f32[2], 1.5, True", "RuntimeError", "between 0 and 1")],
@@ -191,7 +191,7 @@ pub static DROPOUT_: Op = Op {
     sig: sig("dropout_(Tensor! input, float p, bool train) -> Tensor"),
     doc: "`dropout` in place.",
     forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE),
-    body: decompose(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
+    body: decompose(|c| dropout(c.tensor(0)?, c.float("p")?, c.flag("train"), false, Class::Runtime)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],
     errors: &[("f32[2], 1.5, True", "RuntimeError", "between 0 and 1")],
@@ -202,7 +202,7 @@ pub static F_DROPOUT: Op = Op {
     sig: sig("nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor"),
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set.",
     forms: F,
-    body: decompose(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), c.flag(3), Class::Value)),
+    body: decompose(|c| dropout(c.tensor(0)?, c.float("p")?, c.flag("training"), c.flag("inplace"), Class::Value)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0", "f32[2,3], 0.5, False", "f32[2,3], 1.0"],
     errors: &[("f32[2], 1.5", "ValueError", "between 0 and 1")],

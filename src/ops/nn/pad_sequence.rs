@@ -19,7 +19,8 @@ impl Enumerated for Side {
 }
 
 fn pad_sequence(c: &Call) -> Result<Outputs> {
-    let (sequences, batch_first, side) = (c.tensors(0), c.flag(1), c.choice::<Side>(3));
+    let (sequences, batch_first, side) =
+        (c.tensors("sequences"), c.flag("batch_first"), c.choice::<Side>("padding_side"));
     let Some(first) = sequences.first() else { return Err(Error::runtime("received an empty list of sequences")) };
     if let Some(i) = sequences.iter().position(|t| t.ndim() == 0) {
         return Err(Error::runtime(format!("expected sequences with a dimension of time, got a 0-d tensor at {i}")));
@@ -29,7 +30,7 @@ fn pad_sequence(c: &Call) -> Result<Outputs> {
         let rest = (longest - t.size(0)) as i64;
         let before_after = if side == Side::Left { [rest, 0] } else { [0, rest] };
         let pad: Ints = (1..t.ndim()).flat_map(|_| [0, 0]).chain(before_after).collect();
-        CONSTANT_PAD_ND.call((Term::from(t).to_dtype(first.dtype()), pad, c.scalar(2)?)).ok()
+        CONSTANT_PAD_ND.call((Term::from(t).to_dtype(first.dtype()), pad, c.scalar("padding_value")?)).ok()
     };
     let all = sequences.iter().map(padded).collect::<Result<Vec<_>>>()?;
     STACK.calls((all, if batch_first { 0 } else { 1 }))

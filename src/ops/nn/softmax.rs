@@ -25,7 +25,7 @@ pub static OPS: &[&Op] = &[
 
 fn infer(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    let dtype = c.dtype(2).unwrap_or(t.dtype());
+    let dtype = c.dtype("dtype").unwrap_or(t.dtype());
     if !dtype.is_float() && t.numel() > 0 {
         let op = c.op.base().trim_start_matches('_');
         let name = dtype.scalar_type_name();
@@ -36,7 +36,7 @@ fn infer(c: &Call) -> Result<Specs> {
 
 fn forward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if t.numel() == 0 {
         return Ok(());
     }
@@ -44,8 +44,8 @@ fn forward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn backward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (g, y) = (c.tensor(0)?, c.tensor(1)?);
-    let dim = c.dim(2);
+    let (g, y) = (c.tensor("grad")?, c.tensor("output")?);
+    let dim = c.dim("dim");
     softmax_backward(g.cpu_view()?, y.cpu_view()?, dim, out[0].cpu_view()?, LOG)
 }
 
@@ -55,20 +55,20 @@ fn lines(t: &Tensor) -> Tensor {
 }
 fn forward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if t.numel() == 0 {
         return Ok(());
     }
     gpu::softmax(&lines(t).gpu_view()?, dim, &lines(&out[0]).gpu_view()?, LOG)
 }
 fn backward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (g, y) = (lines(c.tensor(0)?), lines(c.tensor(1)?));
-    let dim = c.dim(2);
+    let (g, y) = (lines(c.tensor("grad")?), lines(c.tensor("output")?));
+    let dim = c.dim("dim");
     gpu::softmax_backward(&g.gpu_view()?, &y.gpu_view()?, dim, &lines(&out[0]).gpu_view()?, LOG)
 }
 
 fn infer_backward(c: &Call) -> Result<Specs> {
-    let (g, y) = (c.tensor(0)?, c.tensor(1)?);
+    let (g, y) = (c.tensor("grad")?, c.tensor("output")?);
     if g.shape() != y.shape() {
         return Err(Error::runtime("the gradient must have the shape of the output"));
     }
@@ -82,7 +82,7 @@ fn infer_backward(c: &Call) -> Result<Specs> {
 fn converted(c: &Call) -> Result<Term> {
     infer(c)?;
     let t = c.tensor(0)?;
-    Ok(Term::from(t).to_dtype(c.dtype(2).unwrap_or(t.dtype())))
+    Ok(Term::from(t).to_dtype(c.dtype("dtype").unwrap_or(t.dtype())))
 }
 
 pub static SOFTMAX: Op = Op {
@@ -92,7 +92,7 @@ pub static SOFTMAX: Op = Op {
     aliases: &["special.softmax"],
     body: decompose_or(
         |c| {
-            let (x, dim) = (converted(c)?, c.int(1)?);
+            let (x, dim) = (converted(c)?, c.int("dim")?);
             let e = (x.clone() - AMAX.call((x, [dim], true))).exp();
             (e.clone() / e.sum(&[dim], true)).outputs()
         },
@@ -117,7 +117,7 @@ pub static LOG_SOFTMAX: Op = Op {
     aliases: &["special.log_softmax"],
     body: decompose_or(
         |c| {
-            let (x, dim) = (converted(c)?, c.int(1)?);
+            let (x, dim) = (converted(c)?, c.int("dim")?);
             (x.clone() - LOGSUMEXP.call((x, [dim], true))).outputs()
         },
         &FUSED_LOG_SOFTMAX,
@@ -138,7 +138,7 @@ pub static FUSED_SOFTMAX: Op = Op {
     doc: "`softmax` in one pass over memory.",
     forms: HIDDEN,
     body: kernel(infer, forward::<false>, Some(forward_gpu::<false>)),
-    vjp: Vjp::Each(&[d(0, OUT0, |c| SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1))))]),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int("dim"))))]),
     samples: &["f32[2,3], 0", "f32[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     ..OP
@@ -149,7 +149,7 @@ pub static FUSED_LOG_SOFTMAX: Op = Op {
     doc: "`log_softmax` in one pass over memory.",
     forms: HIDDEN,
     body: kernel(infer, forward::<true>, Some(forward_gpu::<true>)),
-    vjp: Vjp::Each(&[d(0, OUT0, |c| LOG_SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1))))]),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| LOG_SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int("dim"))))]),
     samples: &["f32[2,3], 0", "f32[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     ..OP
@@ -157,7 +157,7 @@ pub static FUSED_LOG_SOFTMAX: Op = Op {
 
 /// The sum along argument 2, kept.
 fn along(c: &VjpCtx, t: Term) -> Term {
-    if c.ndim(1) == 0 { t } else { t.sum(&[c.int(2)], true) }
+    if c.ndim(1) == 0 { t } else { t.sum(&[c.int("dim")], true) }
 }
 
 pub static SOFTMAX_BACKWARD: Op = Op {
@@ -166,7 +166,7 @@ pub static SOFTMAX_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(infer_backward, backward::<false>, Some(backward_gpu::<false>)),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| SOFTMAX_BACKWARD.call((c.g(), c.arg(1), c.int(2)))),
+        d(0, A1, |c| SOFTMAX_BACKWARD.call((c.g(), c.arg(1), c.int("dim")))),
         d(1, A0 | A1, |c| {
             let (h, g, y) = (c.g(), c.arg(0), c.arg(1));
             h.clone() * (g.clone() - along(c, g.clone() * y.clone())) - g * along(c, h * y)
@@ -205,14 +205,14 @@ fn warn_of_dim(c: &Call) -> Option<String> {
 
 /// The dimension that `nn.functional` takes where none is given: 0 for 0, 1 and 3 dimensions, else 1.
 fn chosen_dim(c: &Call) -> Result<i64> {
-    Ok(c.opt_int(1).unwrap_or(i64::from(!matches!(c.tensor(0)?.ndim(), 0 | 1 | 3))))
+    Ok(c.opt_int("dim").unwrap_or(i64::from(!matches!(c.tensor(0)?.ndim(), 0 | 1 | 3))))
 }
 
 pub static F_SOFTMAX: Op = Op {
     sig: sig("nn.functional.softmax(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "`exp(x)` divided by its sum along `dim`; `dtype` casts the input first.",
     forms: F,
-    body: decompose(|c| SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
+    body: decompose(|c| SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype("dtype")))),
     vjp: Vjp::Composite,
     warns: Some(warn_of_dim),
     samples: &["f32[2,3], 1", "f32[2,3], dim=0, dtype=float64"],
@@ -224,7 +224,7 @@ pub static F_LOG_SOFTMAX: Op = Op {
     sig: sig("nn.functional.log_softmax(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "The logarithm of the softmax along `dim`; `dtype` casts the input first.",
     forms: F,
-    body: decompose(|c| LOG_SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
+    body: decompose(|c| LOG_SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype("dtype")))),
     vjp: Vjp::Composite,
     warns: Some(warn_of_dim),
     samples: &["f32[2,3], 1", "f32[2,3], dim=0, dtype=float64"],
@@ -236,7 +236,7 @@ pub static F_SOFTMIN: Op = Op {
     sig: sig("nn.functional.softmin(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "The softmax of the negated input: the least element has the greatest share.",
     forms: F,
-    body: decompose(|c| SOFTMAX.calls((-Term::from(c.tensor(0)?), chosen_dim(c)?, c.dtype(3)))),
+    body: decompose(|c| SOFTMAX.calls((-Term::from(c.tensor(0)?), chosen_dim(c)?, c.dtype("dtype")))),
     vjp: Vjp::Composite,
     warns: Some(warn_of_dim),
     samples: &["f32[2,3], 1"],

@@ -9,7 +9,7 @@ pub static OPS: &[&Op] = &[&NORM_EXCEPT_DIM, &WEIGHT_NORM];
 
 /// The norms of the slices along argument 2, kept; of the whole where that is -1.
 fn norms(c: &Call) -> Result<Outputs> {
-    let (v, pow, dim) = (c.tensor(0)?, c.int(1)?, c.int(2)?);
+    let (v, pow, dim) = (c.tensor("v")?, c.int(1)?, c.int("dim")?);
     if dim == -1 {
         return VECTOR_NORM.calls((v, pow));
     }
@@ -39,9 +39,9 @@ pub static WEIGHT_NORM: Op = Op {
     doc: "A weight from its direction and its lengths: `v * (g / norm_except_dim(v, 2, dim))`.",
     forms: HIDDEN,
     body: decompose(|c| {
-        let v = c.tensor(0)?;
-        let norms = NORM_EXCEPT_DIM.call((v, 2, c.int(2)?));
-        (Term::from(v) * (Term::from(c.tensor(1)?) / norms)).outputs()
+        let v = c.tensor("v")?;
+        let norms = NORM_EXCEPT_DIM.call((v, 2, c.int("dim")?));
+        (Term::from(v) * (Term::from(c.tensor("g")?) / norms)).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,1]", "f32[2,3], f32[1,3], 1", "f32[2,3], f32[], -1"],

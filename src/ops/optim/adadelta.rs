@@ -14,8 +14,8 @@ pub static FUSED_ADADELTA_: Op = Op {
     ),
     doc: "One step of Adadelta: writes to the parameters `self`, `square_avgs` and `acc_deltas`.",
     body: writes_lists(|c, _| {
-        let [lr, rho, eps, decay] = [c.float(4)?, c.float(5)?, c.float(6)?, c.float(7)?];
-        let update = Adadelta { lr, rho, eps, decay, sign: sign(c.flag(8)) };
+        let [lr, rho, eps, decay] = [c.float("lr")?, c.float("rho")?, c.float("eps")?, c.float("weight_decay")?];
+        let update = Adadelta { lr, rho, eps, decay, sign: sign(c.flag("maximize")) };
         run(c, [0, 1, 2, 3], |_| Ok(update))
     }),
     samples: &[

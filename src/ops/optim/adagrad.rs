@@ -14,8 +14,9 @@ pub static FUSED_ADAGRAD_: Op = Op {
     ),
     doc: "One step of Adagrad: writes to the parameters `self` and to `state_sums`. `state_steps` count from 1.",
     body: writes_lists(|c, _| {
-        let [lr, lr_decay, decay, eps] = [c.float(4)?, c.float(5)?, c.float(6)?, c.float(7)?];
-        let (steps, sign) = (steps(c, 3)?, sign(c.flag(8)));
+        let [lr, lr_decay, decay, eps] =
+            [c.float("lr")?, c.float("lr_decay")?, c.float("weight_decay")?, c.float("eps")?];
+        let (steps, sign) = (steps(c, 3)?, sign(c.flag("maximize")));
         let update = |i: usize| Ok(Adagrad { rate: lr / (1.0 + (steps[i] - 1.0) * lr_decay), decay, eps, sign });
         run(c, [0, 1, 2], update)
     }),

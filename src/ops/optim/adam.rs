@@ -61,8 +61,9 @@ struct Adam {
 
 impl Adam {
     fn of(c: &Call, decoupled: bool) -> Result<Adam> {
-        let [lr, beta1, beta2, decay, eps] = [c.float(6)?, c.float(7)?, c.float(8)?, c.float(9)?, c.float(10)?];
-        Ok(Adam { lr, beta1, beta2, decay, eps, maximize: c.flag(12), decoupled, size: 0.0, root: 0.0 })
+        let [lr, beta1, beta2, decay, eps] =
+            [c.float("lr")?, c.float("beta1")?, c.float("beta2")?, c.float("weight_decay")?, c.float("eps")?];
+        Ok(Adam { lr, beta1, beta2, decay, eps, maximize: c.flag("maximize"), decoupled, size: 0.0, root: 0.0 })
     }
     /// With the powers of both factors at a step.
     fn at(self, [power1, power2]: [f64; 2]) -> Adam {
@@ -156,7 +157,7 @@ fn adam(c: &Call, decoupled: bool) -> Result<()> {
     let (steps, adam) = (steps(c, 5)?, Adam::of(c, decoupled)?);
     let mut powers = Powers::of([adam.beta1, adam.beta2]);
     let mut at = |i: usize| adam.at(powers.at(steps[i]));
-    if c.flag(11) {
+    if c.flag("amsgrad") {
         run(c, [0, 1, 2, 3, 4], |i| Ok(AmsGrad(at(i))))
     } else {
         run(c, [0, 1, 2, 3], |i| Ok(Plain(at(i))))

@@ -14,8 +14,9 @@ pub static FUSED_ADAMAX_: Op = Op {
     ),
     doc: "One step of Adamax: writes to the parameters `self`, `exp_avgs` and `exp_infs`. `state_steps` count from 1.",
     body: writes_lists(|c, _| {
-        let [lr, beta1, beta2, eps, decay] = [c.float(5)?, c.float(6)?, c.float(7)?, c.float(8)?, c.float(9)?];
-        let (steps, sign, mut powers) = (steps(c, 4)?, sign(c.flag(10)), Powers::of([beta1, beta2]));
+        let [lr, beta1, beta2, eps, decay] =
+            [c.float("lr")?, c.float("beta1")?, c.float("beta2")?, c.float("eps")?, c.float("weight_decay")?];
+        let (steps, sign, mut powers) = (steps(c, 4)?, sign(c.flag("maximize")), Powers::of([beta1, beta2]));
         let update = |i: usize| {
             let [power, _] = powers.at(steps[i]);
             Ok(Adamax { size: lr / (1.0 - power), beta1, beta2, eps, decay, sign })

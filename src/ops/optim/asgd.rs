@@ -15,8 +15,9 @@ pub static FUSED_ASGD_: Op = Op {
     ),
     doc: "One step of averaged gradient descent: writes to the parameters `self`, their averages `axs`, and for the next step `mus`, the shares of a new value in the average, and `etas`, the rates. `state_steps` count from 1.",
     body: writes_lists(|c, _| {
-        let [lr, lambd, alpha, t0, decay] = [c.float(6)?, c.float(7)?, c.float(8)?, c.float(9)?, c.float(10)?];
-        let (sign, steps) = (sign(c.flag(11)), steps(c, 5)?);
+        let [lr, lambd, alpha, t0, decay] =
+            [c.float("lr")?, c.float("lambd")?, c.float("alpha")?, c.float("t0")?, c.float("weight_decay")?];
+        let (sign, steps) = (sign(c.flag("maximize")), steps(c, 5)?);
         let (shares, rates) = (numbers(c, 3, "share")?, numbers(c, 4, "rate")?);
         let update =
             |i: usize| Ok(Asgd { rate: rates[i], shrink: 1.0 - lambd * rates[i], share: shares[i], decay, sign });

@@ -20,7 +20,7 @@ pub static FOREACH_ADD_: Op = Op {
     doc: "Adds a number to each tensor of a list, in place.",
     forms: HIDDEN,
     body: decompose(|c| {
-        let number = c.scalar(1)?;
+        let number = c.scalar("scalar")?;
         each(c, |t| ADD.call_inplace((t, number)))
     }),
     vjp: Vjp::Composite,
@@ -34,7 +34,7 @@ pub static FOREACH_MUL_: Op = Op {
     doc: "Multiplies each tensor of a list, in place, by the number in a 0-d tensor, which may be on another device.",
     forms: HIDDEN,
     body: decompose(|c| {
-        let other = c.tensor(1)?;
+        let other = c.tensor("other")?;
         each(c, |t| match t.device() == other.device() {
             true => MUL.call_inplace((t, other)),
             false => MUL.call_inplace((t, Term::from(other).to_device(t.device()))),
@@ -51,7 +51,7 @@ pub static FOREACH_CLAMP_MIN_: Op = Op {
     doc: "Limits each tensor of a list from below, in place.",
     forms: HIDDEN,
     body: decompose(|c| {
-        let number = c.scalar(1)?;
+        let number = c.scalar("scalar")?;
         each(c, |t| CLAMP_MIN.call_inplace((t, number)))
     }),
     vjp: Vjp::Composite,
@@ -65,7 +65,7 @@ pub static FOREACH_CLAMP_MAX_: Op = Op {
     doc: "Limits each tensor of a list from above, in place.",
     forms: HIDDEN,
     body: decompose(|c| {
-        let number = c.scalar(1)?;
+        let number = c.scalar("scalar")?;
         each(c, |t| CLAMP_MAX.call_inplace((t, number)))
     }),
     vjp: Vjp::Composite,
@@ -79,7 +79,7 @@ pub static FOREACH_NORM: Op = Op {
     doc: "The vector norm of order `ord` of each tensor of a list, over all its elements.",
     forms: HIDDEN,
     body: decompose(|c| {
-        let order = c.scalar(1)?;
+        let order = c.scalar("ord")?;
         c.args[0].tensors().map(|t| VECTOR_NORM.call((t, order)).ok()).collect()
     }),
     vjp: Vjp::Composite,

@@ -15,9 +15,9 @@ pub static FUSED_NADAM_: Op = Op {
     ),
     doc: "One step of NAdam: writes to the parameters `self`, `exp_avgs`, `exp_avg_sqs` and `mu_products`, the products of the momenta of all steps, which begin with 1. `state_steps` count from 1.",
     body: writes_lists(|c, _| {
-        let [lr, beta1, beta2] = [c.float(6)?, c.float(7)?, c.float(8)?];
-        let [decay, momentum_decay, eps] = [c.float(9)?, c.float(10)?, c.float(11)?];
-        let (decoupled, sign) = (c.flag(12), sign(c.flag(13)));
+        let [lr, beta1, beta2] = [c.float("lr")?, c.float("beta1")?, c.float("beta2")?];
+        let [decay, momentum_decay, eps] = [c.float("weight_decay")?, c.float("momentum_decay")?, c.float("eps")?];
+        let (decoupled, sign) = (c.flag("decoupled_weight_decay"), sign(c.flag("maximize")));
         let (steps, mut products) = (steps(c, 5)?, numbers(c, 4, "product of momenta")?);
         let momentum = |step: f64| beta1 * (1.0 - 0.5 * 0.96_f64.powf(step * momentum_decay));
         for ((product, t), step) in products.iter_mut().zip(c.args[4].tensors()).zip(&steps) {

@@ -14,8 +14,9 @@ pub static FUSED_RADAM_: Op = Op {
     ),
     doc: "One step of RAdam: writes to the parameters `self`, `exp_avgs` and `exp_avg_sqs`. `state_steps` count from 1.",
     body: writes_lists(|c, _| {
-        let [lr, beta1, beta2, decay, eps] = [c.float(5)?, c.float(6)?, c.float(7)?, c.float(8)?, c.float(9)?];
-        let (decoupled, sign, steps) = (c.flag(10), sign(c.flag(11)), steps(c, 4)?);
+        let [lr, beta1, beta2, decay, eps] =
+            [c.float("lr")?, c.float("beta1")?, c.float("beta2")?, c.float("weight_decay")?, c.float("eps")?];
+        let (decoupled, sign, steps) = (c.flag("decoupled_weight_decay"), sign(c.flag("maximize")), steps(c, 4)?);
         let longest = 2.0 / (1.0 - beta2) - 1.0;
         let mut powers = Powers::of([beta1, beta2]);
         let update = |i: usize| {

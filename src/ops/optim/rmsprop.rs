@@ -16,7 +16,7 @@ pub static FUSED_RMSPROP_: Op = Op {
     doc: "One step of RMSprop: writes to the parameters `self`, `square_avgs`, with `centered` to `grad_avgs`, and with momentum to `momentum_buffer_list`.",
     body: writes_lists(|c, _| {
         let s = Rmsprop::of(c)?;
-        match (c.flag(10), s.momentum != 0.0) {
+        match (c.flag("centered"), s.momentum != 0.0) {
             (false, false) => run(c, [0, 1, 2], |_| Ok(Plain(s))),
             (true, false) => run(c, [0, 1, 2, 3], |_| Ok(Centered(s))),
             (false, true) => run(c, [0, 1, 2, 4], |_| Ok(Momentum(s))),
@@ -49,8 +49,9 @@ struct Rmsprop {
 
 impl Rmsprop {
     fn of(c: &Call) -> Result<Rmsprop> {
-        let [lr, alpha, eps, decay, momentum] = [c.float(5)?, c.float(6)?, c.float(7)?, c.float(8)?, c.float(9)?];
-        Ok(Rmsprop { lr, alpha, eps, decay, momentum, sign: sign(c.flag(11)) })
+        let [lr, alpha, eps, decay, momentum] =
+            [c.float("lr")?, c.float("alpha")?, c.float("eps")?, c.float("weight_decay")?, c.float("momentum")?];
+        Ok(Rmsprop { lr, alpha, eps, decay, momentum, sign: sign(c.flag("maximize")) })
     }
     /// The gradient to follow, from the parameter and its gradient.
     fn direction<T: Float>(self) -> impl Fn(T, T) -> T {

@@ -14,8 +14,9 @@ pub static FUSED_RPROP_: Op = Op {
     ),
     doc: "One step of Rprop: writes to the parameters `self`, to `prevs`, the last gradients, and to `step_sizes`.",
     body: writes_lists(|c, _| {
-        let [least, most, shrink, grow] = [c.float(4)?, c.float(5)?, c.float(6)?, c.float(7)?];
-        let update = Rprop { least, most, shrink, grow, sign: sign(c.flag(8)) };
+        let [least, most, shrink, grow] =
+            [c.float("step_size_min")?, c.float("step_size_max")?, c.float("etaminus")?, c.float("etaplus")?];
+        let update = Rprop { least, most, shrink, grow, sign: sign(c.flag("maximize")) };
         run(c, [0, 1, 2, 3], |_| Ok(update))
     }),
     samples: &[

@@ -44,8 +44,17 @@ struct Sgd {
 
 impl Sgd {
     fn of(c: &Call) -> Result<Sgd> {
-        let [decay, momentum, lr, dampening] = [c.float(3)?, c.float(4)?, c.float(5)?, c.float(6)?];
-        Ok(Sgd { decay, momentum, lr, dampening, nesterov: c.flag(7), maximize: c.flag(8), first: c.flag(9) })
+        let [decay, momentum, lr, dampening] =
+            [c.float("weight_decay")?, c.float("momentum")?, c.float("lr")?, c.float("dampening")?];
+        Ok(Sgd {
+            decay,
+            momentum,
+            lr,
+            dampening,
+            nesterov: c.flag("nesterov"),
+            maximize: c.flag("maximize"),
+            first: c.flag("is_first_step"),
+        })
     }
     /// The gradient to follow, from the parameter and its gradient.
     fn direction<T: Float>(self) -> impl Fn(T, T) -> T {

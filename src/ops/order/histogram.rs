@@ -33,7 +33,7 @@ fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>>
 
 /// The number of bins of `histc`, whose arguments are checked.
 fn checked_bins(c: &Call) -> Result<usize> {
-    let (t, bins) = (c.tensor(0)?, c.int(1)?);
+    let (t, bins) = (c.tensor(0)?, c.int("bins")?);
     if !t.dtype().is_float() {
         return Err(Error::not_implemented(format!(
             "\"histogram_cpu\" not implemented for '{}'",
@@ -43,7 +43,7 @@ fn checked_bins(c: &Call) -> Result<usize> {
     if bins <= 0 {
         return Err(Error::runtime(format!("torch.histogram(): bins must be > 0, but got {bins} for dimension 0")));
     }
-    if c.float(2)? > c.float(3)? {
+    if c.float("min")? > c.float("max")? {
         return Err(Error::runtime("torch.histc: max must be larger than min"));
     }
     Ok(bins as usize)
@@ -57,7 +57,7 @@ pub static HISTC: Op = Op {
         |c| Ok(Spec::one(&[checked_bins(c)?], c.tensor(0)?.dtype(), c.tensor(0)?.device())),
         |c| {
             let (t, bins) = (c.tensor(0)?, checked_bins(c)?);
-            let (mut low, mut high) = (c.float(2)?, c.float(3)?);
+            let (mut low, mut high) = (c.float("min")?, c.float("max")?);
             if low == high && t.numel() > 0 {
                 [low, high] = range(t)?.map(Scalar::to_f64);
             }
@@ -248,7 +248,7 @@ pub static HISTOGRAM: Op = Op {
     body: reads_host(|c| {
         floating(c.tensor(0)?)?;
         let points = line_of_points(c.tensor(0)?)?;
-        let edges = equal_edges(&points, &[c.int(1)?], &c.args[2])?.swap_remove(0);
+        let edges = equal_edges(&points, &[c.int("bins")?], &c.args[2])?.swap_remove(0);
         on_a_line(c, &points, edges, 3)
     }),
     samples: &[
@@ -274,7 +274,7 @@ pub static HISTOGRAM_EDGES: Op = Op {
     doc: "Counts between the rising edges in `bins`, and those edges. The last interval is closed.",
     body: reads_host(|c| {
         floating(c.tensor(0)?)?;
-        let edges = crate::ops::movement::copy::CLONE.call((c.tensor(1)?.detach(),)).ok()?;
+        let edges = crate::ops::movement::copy::CLONE.call((c.tensor("bins")?.detach(),)).ok()?;
         on_a_line(c, &line_of_points(c.tensor(0)?)?, edges, 2)
     }),
     samples: &[
@@ -307,7 +307,7 @@ pub static BIN_EDGES: Op = Op {
     doc: "The edges of equal intervals in each dimension of points, [.., N].",
     forms: HIDDEN,
     body: reads_host(|c| {
-        let (points, bins) = (points_of(c)?, c.ints(1)?);
+        let (points, bins) = (points_of(c)?, c.ints("bins")?);
         if bins.len() != points.size(1) {
             return Err(Error::runtime(format!(
                 "torch.histogramdd: expected {} bins for a {}-dimensional histogram but got {}",
@@ -338,8 +338,8 @@ pub static FROM_BIN_TENSORS: Op = Op {
     forms: HIDDEN,
     body: reads_host(|c| {
         points_of(c)?;
-        let edges: Vec<Tensor> = c.tensors(1).iter().map(|e| e.detach()).collect();
-        between(&c.tensor(0)?.detach(), &edges, c.opt_tensor(2), c.flag(3)).map(|hist| smallvec![hist])
+        let edges: Vec<Tensor> = c.tensors("bins").iter().map(|e| e.detach()).collect();
+        between(&c.tensor(0)?.detach(), &edges, c.opt_tensor("weight"), c.flag("density")).map(|hist| smallvec![hist])
     }),
     samples: &[
         "f32[7,2](nograd), [f32[3](= -1, 0.5, 2, nograd), f32[2](= -1, 1, nograd)]",

@@ -87,7 +87,7 @@ fn ordered(c: &Call, sorter: usize) -> Result<Tensor> {
 
 /// Argument 0, whose shape `sorter` has, if one is given.
 fn sequence<'a>(c: &'a Call, sorter: usize) -> Result<&'a Tensor> {
-    let sequence = c.tensor(0)?;
+    let sequence = c.tensor("sorted_sequence")?;
     match c.opt_tensor(sorter) {
         Some(order) if order.shape() != sequence.shape() => {
             Err(Error::runtime("torch.searchsorted(): boundary and sorter must have the same size"))
@@ -114,8 +114,8 @@ pub static SEARCHSORTED: Op = Op {
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
     body: opaque(
-        |c| found_for(c, sequence(c, 5)?, c.tensor(1)?.shape(), 2, c.opt_choice(4)),
-        |c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.opt_choice(4)),
+        |c| found_for(c, sequence(c, 5)?, c.tensor("self")?.shape(), 2, c.opt_choice("side")),
+        |c| search_in(c, &ordered(c, 5)?, c.tensor("self")?, 2, c.opt_choice("side")),
     ),
     warns: Some(|c| strided(c, 1, 0)),
     vjp: Vjp::None("indices"),
@@ -140,8 +140,8 @@ pub static SEARCHSORTED_SCALAR: Op = Op {
     doc: "The place in a sorted sequence where a number belongs.",
     forms: FO,
     body: opaque(
-        |c| found_for(c, sequence(c, 5)?, &[], 2, c.opt_choice(4)),
-        |c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.opt_choice(4)),
+        |c| found_for(c, sequence(c, 5)?, &[], 2, c.opt_choice("side")),
+        |c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.opt_choice("side")),
     ),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 1, 3, 5), 2.0"],
@@ -199,7 +199,7 @@ pub static BINCOUNT: Op = Op {
     sig: sig("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"),
     doc: "How often each number 0, 1, .. occurs, or the sum of its weights.",
     body: reads_host(|c| {
-        let (t, least) = (c.tensor(0)?, c.int(2)?);
+        let (t, least) = (c.tensor(0)?, c.int("minlength")?);
         if !t.dtype().is_int() {
             return Err(Error::not_implemented(format!(
                 "\"bincount_cpu\" not implemented for '{}'",
@@ -223,7 +223,7 @@ pub static BINCOUNT: Op = Op {
         }
         let n = greatest.map_or(0, |(m, _)| m.saturating_add(1)).max(least) as usize;
         crate::layout::checked_numel(&[n])?;
-        let weights = c.opt_tensor(1);
+        let weights = c.opt_tensor("weights");
         if weights.is_some_and(|w| w.shape() != t.shape()) {
             return Err(Error::runtime("weights should be 1-d and have the same length as input"));
         }
@@ -283,13 +283,15 @@ pub static ISIN: Op = Op {
             let name = t.dtype().scalar_type_name();
             return Err(Error::not_implemented(format!("Unsupported input type encountered for isin(): {name}")));
         }
-        let found = match (c.opt_scalar(0), c.opt_scalar(1)) {
+        let found = match (c.opt_scalar("elements"), c.opt_scalar("test_elements")) {
             (Some(_), Some(_)) => return Err(Error::type_("expected a tensor, got two numbers")),
-            (Some(s), None) => crate::ops::reduce::any_all::ANY.call((Term::from(c.tensor(1)?).equals(s),)),
-            (None, Some(s)) => Term::from(c.tensor(0)?).equals(s),
-            (None, None) => contained(c.tensor(0)?, c.tensor(1)?)?,
+            (Some(s), None) => {
+                crate::ops::reduce::any_all::ANY.call((Term::from(c.tensor("test_elements")?).equals(s),))
+            }
+            (None, Some(s)) => Term::from(c.tensor("elements")?).equals(s),
+            (None, None) => contained(c.tensor("elements")?, c.tensor("test_elements")?)?,
         };
-        if c.flag(3) { found.not() } else { found }.outputs()
+        if c.flag("invert") { found.not() } else { found }.outputs()
     }),
     vjp: Vjp::None("a truth value"),
     samples: &[

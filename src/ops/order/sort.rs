@@ -110,7 +110,7 @@ pub static ARGSORT: Op = Op {
     sig: sig("argsort(Tensor self, Dim dim=-1, bool descending=False) -> Tensor"),
     doc: "The positions that would sort a dimension.",
     body: decompose(|c| {
-        Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(1)?, c.flag(2)))?.swap_remove(1)])
+        Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int("dim")?, c.flag("descending")))?.swap_remove(1)])
     }),
     vjp: Vjp::None("indices"),
     samples: &["f32[5]", "f32[2,3], 0", "f32[2,3], -1, True"],
@@ -123,7 +123,7 @@ pub static ARGSORT_STABLE: Op = Op {
     doc: "The positions that would sort a dimension; equal elements keep their order.",
     forms: FMO,
     body: decompose(|c| {
-        Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(2)?, c.flag(3)))?.swap_remove(1)])
+        Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int("dim")?, c.flag("descending")))?.swap_remove(1)])
     }),
     vjp: Vjp::None("indices"),
     samples: &["f32[5](ties), stable=True", "f32[2,3], stable=True, dim=0"],
@@ -166,7 +166,7 @@ pub static TOPK: Op = Op {
     forms: FMO,
     body: kernel(
         |c| {
-            let (t, k) = (c.tensor(0)?, c.int(1)?);
+            let (t, k) = (c.tensor(0)?, c.int("k")?);
             real(c, "topk")?;
             if t.dtype() == DType::Bool {
                 return Err(Error::not_implemented(format!(
@@ -174,7 +174,7 @@ pub static TOPK: Op = Op {
                     t.device().kind().to_uppercase()
                 )));
             }
-            let dim = c.dim(2);
+            let dim = c.dim("dim");
             if k < 0 || k > t.shape().get(dim).copied().unwrap_or(1) as i64 {
                 return Err(Error::runtime("selected index k out of range"));
             }
@@ -199,15 +199,15 @@ fn run_topk(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let (k, dim) = (c.int(1)? as usize, c.dim(2));
+    let (k, dim) = (c.int("k")? as usize, c.dim("dim"));
     if k == 0 {
         return Ok(());
     }
     let (t, values, indices) = (at_least_1d(t), at_least_1d(&out[0]), at_least_1d(&out[1]));
     if t.device().is_gpu() {
-        return gpu::sort(&t.gpu_view()?, dim, c.flag(3), 0, &values.gpu_view()?, &indices.gpu_view()?);
+        return gpu::sort(&t.gpu_view()?, dim, c.flag("largest"), 0, &values.gpu_view()?, &indices.gpu_view()?);
     }
-    topk(t.cpu_view()?, dim, k, c.flag(3), true, values.cpu_view()?, indices.cpu_view()?)
+    topk(t.cpu_view()?, dim, k, c.flag("largest"), true, values.cpu_view()?, indices.cpu_view()?)
 }
 
 pub static KTHVALUE: Op = Op {
@@ -216,11 +216,11 @@ pub static KTHVALUE: Op = Op {
     forms: FMO,
     body: kernel(
         |c| {
-            let (t, k) = (c.tensor(0)?, c.int(1)?);
+            let (t, k) = (c.tensor(0)?, c.int("k")?);
             if t.dtype().is_complex() || t.dtype() == DType::Bool {
                 return Err(no_kernel("kthvalue_cpu", t.dtype()));
             }
-            let dim = c.dim(2);
+            let dim = c.dim("dim");
             if t.shape().get(dim) == Some(&0) {
                 let text = format!("kthvalue(): Expected reduction dim {dim} to have non-zero size.");
                 return Err(Error::index(text));
@@ -229,7 +229,7 @@ pub static KTHVALUE: Op = Op {
                 return Err(Error::runtime(format!("kthvalue(): selected number k out of range for dimension {dim}")));
             }
             let mut shape = with_size(t, dim, 1);
-            if !c.flag(3) && !shape.is_empty() {
+            if !c.flag("keepdim") && !shape.is_empty() {
                 shape.remove(dim);
             }
             Ok(pair(t, &shape))
@@ -238,8 +238,8 @@ pub static KTHVALUE: Op = Op {
         Some(run_kth),
     ),
     vjp: Vjp::Each(&[d(0, OUT1, |c| {
-        let dim = c.int(2);
-        match c.flag(3) || c.ndim(0) == 0 {
+        let dim = c.int("dim");
+        match c.flag("keepdim") || c.ndim(0) == 0 {
             true => at_positions(c, 2, c.g(), c.out(1)),
             false => at_positions(c, 2, c.g().unsqueeze(dim), c.out(1).unsqueeze(dim)),
         }
@@ -259,8 +259,8 @@ fn run_kth(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let (k, dim) = (c.int(1)? as usize, c.dim(2));
-    let kept = |o: &Tensor| match !c.flag(3) && t.ndim() > 0 {
+    let (k, dim) = (c.int("k")? as usize, c.dim("dim"));
+    let kept = |o: &Tensor| match !c.flag("keepdim") && t.ndim() > 0 {
         true => o.with_layout(crate::layout::Layout {
             offset: o.layout().offset,
             ..crate::layout::Layout::contiguous(&with_size(t, dim, 1))

@@ -25,7 +25,7 @@ pub static OPS: &[&Op] =
 
 /// The slope of negative elements outside of training.
 fn mean_slope(c: &VjpCtx) -> f64 {
-    (c.float(2) + c.float(3)) / 2.0
+    (c.float("lower") + c.float("upper")) / 2.0
 }
 
 /// What both forms have in common.
@@ -34,13 +34,13 @@ const WITH_NOISE: Op = Op {
     forms: HIDDEN,
     // As PyTorch's result, row-major for any strides of the input.
     body: decompose(|c| {
-        let out = match c.flag(4) {
-            true => MUL.call((c.tensor(0)?, c.tensor(1)?)),
-            false => LEAKY_RELU.call((c.tensor(0)?, (c.float(2)? + c.float(3)?) / 2.0)),
+        let out = match c.flag("training") {
+            true => MUL.call((c.tensor(0)?, c.tensor("noise")?)),
+            false => LEAKY_RELU.call((c.tensor(0)?, (c.float("lower")? + c.float("upper")?) / 2.0)),
         };
         CONTIGUOUS.calls((out,))
     }),
-    vjp: Vjp::Each(&[d(0, A0 | A1, |c| match c.flag(4) {
+    vjp: Vjp::Each(&[d(0, A0 | A1, |c| match c.flag("training") {
         true => c.g() * c.arg(1),
         false => LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), mean_slope(c))),
     })]),
@@ -65,7 +65,7 @@ pub static RRELU_WITH_NOISE_: Op = Op {
 
 /// `op` of (input, lower, upper, training) and the generator in argument 4, if there is one.
 fn rrelu(c: &Call, op: &'static Op, generator: bool) -> Result<Outputs> {
-    let (x, lower, upper, training) = (c.tensor(0)?, c.float(1)?, c.float(2)?, c.flag(3));
+    let (x, lower, upper, training) = (c.tensor(0)?, c.float("lower")?, c.float("upper")?, c.flag("training"));
     if lower > upper {
         return Err(Error::runtime(format!(
             "Lower bound should be less than or equal to the upper bound; expected lower <= upper, got {lower} and {upper}"
@@ -88,7 +88,7 @@ fn rrelu(c: &Call, op: &'static Op, generator: bool) -> Result<Outputs> {
 
 /// On the CPU only elements that are not positive take a number, as in PyTorch.
 fn slopes(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, out, lower, upper) = (c.tensor(0)?.detach(), &out[0], c.float(1)?, c.float(2)?);
+    let (x, out, lower, upper) = (c.tensor(0)?.detach(), &out[0], c.float("lower")?, c.float("upper")?);
     let source = source(c, 3, x.device())?;
     if gpu::supports(x.device(), x.dtype()) {
         draw(out, Draw::Uniform { from: lower, to: upper }, source)?;
@@ -148,8 +148,13 @@ pub static F_RRELU: Op = Op {
     ),
     doc: "See `rrelu`.",
     forms: F,
-    body: decompose(|c| match c.flag(4) {
-        true => Ok(smallvec![RRELU_.call_inplace((c.tensor(0)?, c.float(1)?, c.float(2)?, c.flag(3)))?]),
+    body: decompose(|c| match c.flag("inplace") {
+        true => Ok(smallvec![RRELU_.call_inplace((
+            c.tensor(0)?,
+            c.float("lower")?,
+            c.float("upper")?,
+            c.flag("training")
+        ))?]),
         false => rrelu(c, &RRELU_WITH_NOISE, false),
     }),
     vjp: Vjp::Composite,
@@ -166,7 +171,7 @@ pub static GUMBEL_SOFTMAX: Op = Op {
     forms: F,
     body: decompose(gumbel_softmax),
     vjp: Vjp::Composite,
-    warns: Some(|c| (c.float(3).ok()? != 1e-10).then(|| "`eps` parameter is deprecated and has no effect.".into())),
+    warns: Some(|c| (c.float("eps").ok()? != 1e-10).then(|| "`eps` parameter is deprecated and has no effect.".into())),
     samples: &["f32[0,3]", "f32[0,3], 0.5, True"],
     errors: &[("f32[2,3], dim=2", "IndexError", "Dimension out of range")],
     reference: "shape",
@@ -174,12 +179,12 @@ pub static GUMBEL_SOFTMAX: Op = Op {
 };
 
 fn gumbel_softmax(c: &Call) -> Result<Outputs> {
-    let (logits, tau, dim) = (c.tensor(0)?, c.float(1)?, c.int(4)?);
+    let (logits, tau, dim) = (c.tensor("logits")?, c.float("tau")?, c.int("dim")?);
     let dtype = if logits.dtype().is_differentiable() { logits.dtype() } else { default_dtype() };
     let drawn = EMPTY.call((logits.shape(), dtype, logits.device())).ok()?;
     let noise = -Term::from(EXPONENTIAL_.call_inplace((&drawn, 1.0))?).log();
     let soft = SOFTMAX.call(((Term::from(logits) + noise) / tau, dim));
-    if !c.flag(2) {
+    if !c.flag("hard") {
         return soft.outputs();
     }
     let greatest = ARGMAX.call((&soft, dim, true));

@@ -60,7 +60,7 @@ pub static POISSON: Op = Op {
 };
 
 fn trials(c: &Call) -> Result<Specs> {
-    let (count, prob) = (c.tensor(0)?, c.tensor(1)?);
+    let (count, prob) = (c.tensor("count")?, c.tensor("prob")?);
     for (t, name) in [(count, "count"), (prob, "prob")] {
         if !t.dtype().is_float() {
             let got = t.dtype().scalar_type_name();

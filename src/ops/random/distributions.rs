@@ -169,8 +169,8 @@ pub static RANDINT: Op = Op {
         "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random integers of [0, high); int64 by default.",
-    body: factory(|c| created(c, 1, 2, DType::I64), |c, out| redraw_integers(c, out, 2, 0, c.int(0)?)),
-    warns: Some(|c| doubt_of(c, &[0], c.dtype(3)?)),
+    body: factory(|c| created(c, 1, 2, DType::I64), |c, out| redraw_integers(c, out, 2, 0, c.int("high")?)),
+    warns: Some(|c| doubt_of(c, &[0], c.dtype("dtype")?)),
     samples: &["1, (2, 3)", "5, (0,)"],
     errors: &[
         ("0, (2,)", "RuntimeError", "expects 'from' to be less than 'to'"),
@@ -186,8 +186,8 @@ pub static RANDINT_LOW: Op = Op {
         "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random integers of [low, high); int64 by default.",
-    body: factory(|c| created(c, 2, 3, DType::I64), |c, out| redraw_integers(c, out, 3, c.int(0)?, c.int(1)?)),
-    warns: Some(|c| doubt_of(c, &[0, 1], c.dtype(4)?)),
+    body: factory(|c| created(c, 2, 3, DType::I64), |c, out| redraw_integers(c, out, 3, c.int("low")?, c.int("high")?)),
+    warns: Some(|c| doubt_of(c, &[0, 1], c.dtype("dtype")?)),
     samples: &["3, 4, (2, 3)"],
     errors: &[("3, 3, (2,)", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.full(size, low, 'int64')",
@@ -202,12 +202,12 @@ pub static RANDPERM: Op = Op {
     doc: "The integers 0 .. n - 1 in random order; int64 by default.",
     body: factory(
         |c| {
-            let (n, dtype) = (c.int(0)?, c.dtype(2).unwrap_or(DType::I64));
+            let (n, dtype) = (c.int("n")?, c.dtype("dtype").unwrap_or(DType::I64));
             if n < 0 {
                 return Err(Error::runtime(format!("n must be non-negative, got{n}")));
             }
             permutation(n, dtype)?;
-            Ok(Spec::one(&[n as usize], dtype, c.device(3).unwrap_or_default()))
+            Ok(Spec::one(&[n as usize], dtype, c.device("device").unwrap_or_default()))
         },
         |c, out| {
             let n = out[0].numel();
@@ -260,7 +260,7 @@ pub static RANDINT_LIKE: Op = Op {
         "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
-    body: factory(|c| like(c, 3), |c, out| redraw_integers(c, out, 2, 0, c.int(1)?)),
+    body: factory(|c| like(c, 3), |c, out| redraw_integers(c, out, 2, 0, c.int("high")?)),
     warns: Some(|c| doubt_of(c, &[1], like_dtype(c, 3).ok()?)),
     samples: &["f32[2,3], 1", "i64[2], 1"],
     errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
@@ -273,7 +273,7 @@ pub static RANDINT_LIKE_LOW: Op = Op {
         "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
-    body: factory(|c| like(c, 4), |c, out| redraw_integers(c, out, 3, c.int(1)?, c.int(2)?)),
+    body: factory(|c| like(c, 4), |c, out| redraw_integers(c, out, 3, c.int("low")?, c.int("high")?)),
     warns: Some(|c| doubt_of(c, &[1, 2], like_dtype(c, 4).ok()?)),
     samples: &["i64[2], 3, 4"],
     errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
@@ -303,7 +303,7 @@ pub static UNIFORM_: Op = Op {
         let dtype = out[0].dtype();
         // Other dtypes have no kernel; `draw` raises the error.
         let rule = match dtype.is_differentiable() {
-            true => reals(c.float(1)?, c.float(2)?, dtype)?,
+            true => reals(c.float("from")?, c.float("to")?, dtype)?,
             false => UNIT,
         };
         redraw(c, out, 3, rule)
@@ -326,7 +326,7 @@ pub static NORMAL_: Op = Op {
     sig: sig("normal_(Tensor! self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers of the normal distribution.",
     body: drawing(|c, out| {
-        let (mean, std) = (c.float(1)?, c.float(2)?);
+        let (mean, std) = (c.float("mean")?, c.float("std")?);
         if std < 0.0 || std.is_nan() {
             return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
         }
@@ -344,7 +344,7 @@ pub static NORMAL_PAIRS_: Op = Op {
     sig: sig("_normal_pairs_(Tensor! self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "`normal_` by the sequence of draws that the CPU uses for few numbers, whatever their count.",
     forms: Forms(Forms::HIDDEN | Forms::ONLY_INPLACE),
-    body: drawing(|c, out| redraw(c, out, 3, Draw::NormalPairs { mean: c.float(1)?, std: c.float(2)? })),
+    body: drawing(|c, out| redraw(c, out, 3, Draw::NormalPairs { mean: c.float("mean")?, std: c.float("std")? })),
     errors: &[("i64[2]", "NotImplementedError", "not implemented for 'Long'")],
     batch: Batching::Leading,
     ..INPLACE
@@ -354,7 +354,7 @@ pub static EXPONENTIAL_: Op = Op {
     sig: sig("exponential_(Tensor! self, float lambd=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers of the exponential distribution of rate `lambd`.",
     body: drawing(|c, out| {
-        let rate = c.float(1)?;
+        let rate = c.float("lambd")?;
         if rate <= 0.0 || rate.is_nan() {
             return Err(Error::runtime(format!("exponential_ expects lambda > 0.0, but found lambda={rate}")));
         }
@@ -385,7 +385,7 @@ pub static RANDOM_: Op = Op {
 pub static RANDOM_TO_: Op = Op {
     sig: sig("random_.to(Tensor! self, int to, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers of [0, to).",
-    body: drawing(|c, out| redraw(c, out, 2, integers(0, c.int(1)?, out[0].dtype())?)),
+    body: drawing(|c, out| redraw(c, out, 2, integers(0, c.int("to")?, out[0].dtype())?)),
     warns: Some(|c| doubt_of(c, &[1], c.tensor(0).ok()?.dtype())),
     node: "RandomBackward1",
     samples: &["f32[2,3], 1", "i64[2], 1"],
@@ -401,12 +401,12 @@ pub static RANDOM_TO_: Op = Op {
 
 /// The exclusive upper bound of `random_.from`: argument 2, or one above the dtype's last integer.
 fn end(c: &Call, dtype: DType) -> i64 {
-    c.opt_int(2).unwrap_or_else(|| last_whole(dtype).saturating_add(1))
+    c.opt_int("to").unwrap_or_else(|| last_whole(dtype).saturating_add(1))
 }
 
 /// The draws of `random_.from`.
 fn from_on(c: &Call, dtype: DType) -> Result<Draw> {
-    match (c.int(1)?, c.opt_int(2)) {
+    match (c.int("from")?, c.opt_int("to")) {
         // All integers are the words as they are; one above the last wraps around.
         (i64::MIN, None) if dtype == DType::I64 => Ok(Draw::Int { low: 0, high: 0, long: true }),
         (low, None) if dtype == DType::I64 => Ok(Draw::Int { low, high: i64::MIN, long: true }),
@@ -420,7 +420,7 @@ pub static RANDOM_FROM_: Op = Op {
     body: drawing(|c, out| redraw(c, out, 3, from_on(c, out[0].dtype())?)),
     warns: Some(|c| {
         let dtype = c.tensor(0).ok()?.dtype();
-        doubt(c.int(1).ok()?, end(c, dtype), dtype)
+        doubt(c.int("from").ok()?, end(c, dtype), dtype)
     }),
     samples: &["f32[2,3], 3, 4"],
     errors: &[

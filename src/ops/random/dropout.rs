@@ -99,16 +99,16 @@ fn dropped(x: &Tensor, kind: Kind, p: f64, train: bool, inplace: bool) -> Result
 
 /// The body of a function of the top namespace: (input, p, train).
 fn top(c: &Call, kind: Kind) -> Result<Outputs> {
-    let p = c.float(1)?;
+    let p = c.float("p")?;
     check_probability(p, Class::Runtime)?;
-    dropped(c.tensor(0)?, kind, p, c.flag(2), false)
+    dropped(c.tensor(0)?, kind, p, c.flag("train"), false)
 }
 
 /// The body of a function of `nn.functional`: (input, p, training, inplace).
 fn functional(c: &Call, kind: Kind) -> Result<Outputs> {
-    let p = c.float(1)?;
+    let p = c.float("p")?;
     check_probability(p, Class::Value)?;
-    dropped(c.tensor(0)?, kind, p, c.flag(2), c.flag(3))
+    dropped(c.tensor(0)?, kind, p, c.flag("training"), c.flag("inplace"))
 }
 
 /// What the functions of the top namespace have in common, and those in place.
@@ -192,14 +192,14 @@ pub static F_FEATURE_ALPHA_DROPOUT: Op = Op {
 
 /// Channels of an input that has a batch if it has `rank` dimensions; otherwise its first dimension is that of the channels.
 fn by_rank(c: &Call, rank: usize) -> Result<Outputs> {
-    let (x, p) = (c.tensor(0)?, c.float(1)?);
+    let (x, p) = (c.tensor(0)?, c.float("p")?);
     check_probability(p, Class::Value)?;
     if x.ndim() == rank {
-        return dropped(x, FEATURE, p, c.flag(2), c.flag(3));
+        return dropped(x, FEATURE, p, c.flag("training"), c.flag("inplace"));
     }
     let one = UNSQUEEZE.call((x, 0)).ok()?;
-    let out = dropped(&one, FEATURE, p, c.flag(2), c.flag(3))?.swap_remove(0);
-    if c.flag(3) { Ok(smallvec![x.clone()]) } else { Term::from(out).squeeze(0).outputs() }
+    let out = dropped(&one, FEATURE, p, c.flag("training"), c.flag("inplace"))?.swap_remove(0);
+    if c.flag("inplace") { Ok(smallvec![x.clone()]) } else { Term::from(out).squeeze(0).outputs() }
 }
 
 pub static F_DROPOUT1D: Op = Op {
@@ -208,7 +208,7 @@ pub static F_DROPOUT1D: Op = Op {
     body: decompose(|c| match c.tensor(0)?.ndim() {
         2 | 3 => by_rank(c, 3),
         n => {
-            check_probability(c.float(1)?, Class::Value)?;
+            check_probability(c.float("p")?, Class::Value)?;
             Err(Error::runtime(format!(
                 "dropout1d: Expected 2D or 3D input, but received a {n}D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
             )))
@@ -270,7 +270,7 @@ fn scale(p: f64, train: bool) -> f64 {
 
 /// Whether argument 2 of `native_dropout` says to drop: None does.
 fn trains(c: &impl Arguments) -> bool {
-    c.opt_scalar(2).is_none_or(|train| train.to_bool())
+    c.opt_scalar("train").is_none_or(|train| train.to_bool())
 }
 
 pub static NATIVE_DROPOUT: Op = Op {
@@ -278,14 +278,14 @@ pub static NATIVE_DROPOUT: Op = Op {
     doc: "`dropout`, and which elements are kept, as a mask of bools.",
     forms: F,
     body: decompose(|c| {
-        let (x, p) = (c.tensor(0)?, c.float(1)?);
+        let (x, p) = (c.tensor(0)?, c.float("p")?);
         check_probability(p, Class::Runtime)?;
         let like = EMPTY_LIKE.call((x,)).ok()?;
         let kept = Term::from(BERNOULLI_.call_inplace((&like, if trains(c) { 1.0 - p } else { 1.0 }))?);
         let out = if trains(c) { Term::from(x) * kept.clone() * scale(p, true) } else { CLONE.call((x,)) };
         Ok(smallvec![out.ok()?, kept.to_dtype(DType::Bool).ok()?])
     }),
-    vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() * c.out(1) * scale(c.float(1), trains(&c.call)))]),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() * c.out(1) * scale(c.float("p"), trains(&c.call)))]),
     constant: &[1],
     keeps: Some("p result1"),
     samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],

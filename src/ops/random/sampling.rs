@@ -101,8 +101,8 @@ pub static BERNOULLI_P: Op = Op {
     doc: "Ones with probability `p`, else zeros, in the shape of self.",
     body: kernel(
         like_self,
-        |c, out| draw(&out[0], chance(c.float(1)?)?, source(c, 2, out[0].device())?),
-        Some(|c, out| draw(&out[0], chance(c.float(1)?)?, source(c, 2, out[0].device())?)),
+        |c, out| draw(&out[0], chance(c.float("p")?)?, source(c, 2, out[0].device())?),
+        Some(|c, out| draw(&out[0], chance(c.float("p")?)?, source(c, 2, out[0].device())?)),
     ),
     vjp: NO_SLOPE,
     node: "BernoulliBackward1",
@@ -113,7 +113,7 @@ pub static BERNOULLI_P: Op = Op {
     ..OP
 };
 
-const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float(1)?)?, source(c, 2, out[0].device())?);
+const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float("p")?)?, source(c, 2, out[0].device())?);
 
 pub static BERNOULLI_: Op = Op {
     sig: sig("bernoulli_(Tensor! self, float p=0.5, *, Generator? generator=None) -> Tensor"),
@@ -131,7 +131,7 @@ pub static BERNOULLI_: Op = Op {
 };
 
 const FLIP_BY: Run = |c, out| {
-    let p = c.tensor(1)?;
+    let p = c.tensor("p")?;
     if !broadcast(out[0].shape(), p.shape()).is_ok_and(|s| s.as_slice() == out[0].shape()) {
         p.layout().expand(&crate::ops::view::shape::sizes(&out[0]))?;
     }
@@ -161,7 +161,7 @@ fn normal(c: &Call, out: &[Tensor]) -> Result<()> {
     {
         return Err(Error::runtime("normal expects all elements of std >= 0.0"));
     }
-    if let Some(s) = c.opt_float(1)
+    if let Some(s) = c.opt_float("std")
         && s < 0.0
     {
         return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {s}")));
@@ -245,9 +245,9 @@ pub static NORMAL: Op = Op {
     doc: "Normal random numbers of a shape.",
     forms: FO,
     body: factory(
-        |c| crate::ops::create::full::created(c, 2, c.dtype(4).unwrap_or_else(default_dtype), 5),
+        |c| crate::ops::create::full::created(c, 2, c.dtype("dtype").unwrap_or_else(default_dtype), 5),
         |c, out| {
-            let (mean, std) = (c.float(0)?, c.float(1)?);
+            let (mean, std) = (c.float("mean")?, c.float("std")?);
             if std < 0.0 {
                 return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
             }
@@ -327,7 +327,7 @@ fn with_replacement(p: &Tensor, shape: &[usize], source: &Generator) -> Result<O
 
 /// The places that `multinomial` fills, after a check of its arguments.
 fn picks(c: &Call) -> Result<Specs> {
-    let (p, k, replacement) = (c.tensor(0)?, c.int(1)?, c.flag(2));
+    let (p, k, replacement) = (c.tensor(0)?, c.int("num_samples")?, c.flag("replacement"));
     if p.ndim() == 0 || p.ndim() > 2 {
         return Err(Error::runtime("prob_dist must be 1 or 2 dim"));
     }
@@ -349,7 +349,7 @@ fn picks(c: &Call) -> Result<Specs> {
 }
 
 fn multinomial(c: &Call) -> Result<Outputs> {
-    let (shape, p, replacement) = (picks(c)?.swap_remove(0).layout.shape, c.tensor(0)?.detach(), c.flag(2));
+    let (shape, p, replacement) = (picks(c)?.swap_remove(0).layout.shape, c.tensor(0)?.detach(), c.flag("replacement"));
     let (k, source) = (shape[p.ndim() - 1], source(c, 3, p.device())?);
     if p.device().is_gpu() {
         return Ok(smallvec![crate::ops::order::search_gpu::multinomial(&p, k, replacement, source)?]);

@@ -36,7 +36,7 @@ pub static GEOMETRIC_: Op = Op {
     sig: sig("geometric_(Tensor! self, float p, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with numbers of trials up to the first success, each of probability `p`.",
     body: decompose(|c| {
-        let (t, p) = (c.tensor(0)?, c.float(1)?);
+        let (t, p) = (c.tensor(0)?, c.float("p")?);
         if !(p > 0.0 && p < 1.0) {
             return Err(Error::runtime(format!("geometric_ expects p to be in (0, 1), but got p={p}")));
         }
@@ -57,7 +57,7 @@ pub static CAUCHY_: Op = Op {
     sig: sig("cauchy_(Tensor! self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with numbers of the Cauchy distribution.",
     body: decompose(|c| {
-        let (t, median, sigma) = (c.tensor(0)?, c.float(1)?, c.float(2)?);
+        let (t, median, sigma) = (c.tensor(0)?, c.float("median")?, c.float("sigma")?);
         if sigma <= 0.0 || sigma.is_nan() {
             return Err(Error::runtime(format!("cauchy_ expects sigma > 0.0, but found sigma={sigma}")));
         }
@@ -81,7 +81,7 @@ pub static LOG_NORMAL_: Op = Op {
     sig: sig("log_normal_(Tensor! self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with numbers whose logarithms are of the normal distribution.",
     body: decompose(|c| {
-        let (t, mean, std) = (c.tensor(0)?, c.float(1)?, c.float(2)?);
+        let (t, mean, std) = (c.tensor(0)?, c.float("mean")?, c.float("std")?);
         if std <= 0.0 || std.is_nan() {
             return Err(Error::runtime(format!("log_normal_ expects std > 0.0, but found std={std}")));
         }

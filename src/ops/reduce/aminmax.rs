@@ -10,7 +10,7 @@ pub static OPS: &[&Op] = &[&AMINMAX];
 
 /// The dimension as a list; empty means all.
 fn dims(c: &impl Arguments) -> Ints {
-    c.opt_int(1).into_iter().collect()
+    c.opt_int("dim").into_iter().collect()
 }
 
 fn aminmax(c: &Call) -> Result<Outputs> {
@@ -18,12 +18,12 @@ fn aminmax(c: &Call) -> Result<Outputs> {
     if t.dtype().is_complex() {
         return Err(Error::type_(format!("aminmax not implemented for {}", t.dtype().scalar_type_name())));
     }
-    if t.numel() == 0 && c.opt_int(1).is_none() {
+    if t.numel() == 0 && c.opt_int("dim").is_none() {
         return Err(Error::runtime(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.",
         ));
     }
-    let extreme = |op: &'static Op| op.call((t, dims(c), c.flag(2))).ok();
+    let extreme = |op: &'static Op| op.call((t, dims(c), c.flag("keepdim"))).ok();
     Ok(smallvec![extreme(&AMIN)?, extreme(&AMAX)?])
 }
 
@@ -32,7 +32,7 @@ fn both(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let every: Ints = (0..c.ndim(0) as i64).collect();
     let dims = if dims(c).is_empty() || c.ndim(0) == 0 { every } else { dims(c) };
     let part = |i: usize| {
-        let whole = |t: Term| if c.opt_int(1).is_some() { t.restore_dims(c, 1, 2) } else { t };
+        let whole = |t: Term| if c.opt_int("dim").is_some() { t.restore_dims(c, 1, 2) } else { t };
         shared(whole(c.gi(i)), c.arg(0), whole(c.out(i)), &dims)
     };
     let sum = match (c.has_grad(0), c.has_grad(1)) {

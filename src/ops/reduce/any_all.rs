@@ -28,11 +28,11 @@ fn infer_all(c: &Call) -> Result<Specs> {
 }
 fn infer_dims(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    Ok(Spec::one(&reduced_shape(t.shape(), &given_dims(c)?, c.flag(2)), truth_dtype(t), t.device()))
+    Ok(Spec::one(&reduced_shape(t.shape(), &given_dims(c)?, c.flag("keepdim")), truth_dtype(t), t.device()))
 }
 /// Unlike for sums, as in PyTorch: an empty list of dimensions reduces nothing; None means every dimension.
 fn given_dims(c: &Call) -> Result<Dims> {
-    if c.opt_ints(1).is_some_and(|d| d.is_empty()) { Ok(Dims::new()) } else { reduced_dims(c, Some(1)) }
+    if c.opt_ints("dim").is_some_and(|d| d.is_empty()) { Ok(Dims::new()) } else { reduced_dims(c, Some(1)) }
 }
 const fn over_given<K: Kind>() -> Body {
     kernel(
@@ -98,7 +98,7 @@ pub static COUNT_NONZERO: Op = Op {
     doc: "The number of elements that are not zero, of all or over the given dimensions; int64.",
     body: decompose(|c| {
         let marks = Term::from(c.tensor(0)?).ne_(0);
-        match c.opt_ints(1) {
+        match c.opt_ints("dim") {
             Some(dims) if !dims.is_empty() => super::sum_prod::SUM_DIM.call((marks, dims)).outputs(),
             _ => super::sum_prod::SUM.call((marks,)).outputs(),
         }

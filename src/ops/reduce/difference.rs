@@ -40,7 +40,7 @@ pub static DIFF: Op = Op {
     doc: "The differences of neighbours along a dimension, `n` times over; of bools, whether they differ.",
     forms: FMO,
     body: decompose(|c| {
-        let (t, n) = (c.tensor(0)?, c.int(1)?);
+        let (t, n) = (c.tensor(0)?, c.int("n")?);
         if t.ndim() == 0 {
             return Err(Error::runtime("diff expects input to be at least one-dimensional"));
         }
@@ -50,8 +50,9 @@ pub static DIFF: Op = Op {
         if n == 0 {
             return crate::ops::movement::copy::CLONE.calls((t,));
         }
-        let dim = c.dim(2);
-        let parts: Vec<Tensor> = [c.opt_tensor(3), Some(t), c.opt_tensor(4)].into_iter().flatten().cloned().collect();
+        let dim = c.dim("dim");
+        let parts: Vec<Tensor> =
+            [c.opt_tensor("prepend"), Some(t), c.opt_tensor("append")].into_iter().flatten().cloned().collect();
         if parts.iter().any(|p| p.ndim() != t.ndim()) {
             return Err(Error::runtime("diff expects prepend or append to be the same dimension as input"));
         }
@@ -107,7 +108,7 @@ fn widths(c: &Call, y: &Tensor, x: &Tensor, dim: usize) -> Result<Width> {
 
 /// Argument 0, and the dimension that argument `at` names.
 fn curve<'a>(c: &'a Call, at: usize) -> Result<(&'a Tensor, usize)> {
-    let y = c.tensor(0)?;
+    let y = c.tensor("y")?;
     if y.dtype() == DType::Bool {
         return Err(Error::not_implemented("received a bool input for `y`, but bool is not supported"));
     }
@@ -119,7 +120,7 @@ fn curve<'a>(c: &'a Call, at: usize) -> Result<(&'a Tensor, usize)> {
 }
 
 fn real_step(c: &Call) -> Result<Scalar> {
-    match c.scalar(1)? {
+    match c.scalar("dx")? {
         Scalar::Complex(..) => {
             let text = "Currently, we only support dx as a real number.";
             Err(Error::runtime(text).in_op(c.op.base()))
@@ -172,7 +173,7 @@ pub static TRAPEZOID_X: Op = Op {
     forms: F,
     body: decompose(|c| {
         let (y, dim) = curve(c, 2)?;
-        integral(y, dim, widths(c, y, c.tensor(1)?, dim)?, false)
+        integral(y, dim, widths(c, y, c.tensor("x")?, dim)?, false)
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -204,7 +205,7 @@ pub static CUMULATIVE_TRAPEZOID_X: Op = Op {
     forms: F,
     body: decompose(|c| {
         let (y, dim) = curve(c, 2)?;
-        integral(y, dim, widths(c, y, c.tensor(1)?, dim)?, true)
+        integral(y, dim, widths(c, y, c.tensor("x")?, dim)?, true)
     }),
     vjp: Vjp::Composite,
     samples: &["f32[5], f32[5]", "f32[2,4], f32[4]", "f32[2,3], f32[2,3], dim=0"],
@@ -273,19 +274,19 @@ fn parabola_end([y0, y1, y2]: [Term; 3], a: Term, b: Term) -> Term {
 
 /// One slope for each dimension, named by argument 2; argument 3 is the order at the ends.
 fn slopes(c: &Call, spacing: impl Fn(usize) -> Result<Spacing>, given: Option<usize>) -> Result<Outputs> {
-    let (t, edge) = (c.tensor(0)?, c.int(3)?);
+    let (t, edge) = (c.tensor(0)?, c.int("edge_order")?);
     if t.dtype() == DType::U8 {
         return Err(Error::not_implemented("torch.gradient does not support uint8 input."));
     }
     if !(1..=2).contains(&edge) {
         return Err(Error::runtime("torch.gradient only supports edge_order=1 and edge_order=2."));
     }
-    let dims: Vec<usize> = match c.opt_distinct_dims(2)? {
+    let dims: Vec<usize> = match c.opt_distinct_dims("dim")? {
         Some(d) => d.into_iter().collect(),
         None => (0..t.ndim()).collect(),
     };
     if let Some(n) = given.filter(|&n| n != dims.len()) {
-        let (what, why) = match c.opt_ints(2) {
+        let (what, why) = match c.opt_ints("dim") {
             Some(d) => (format!("len(dim) = {}", d.len()), "dim argument was given"),
             None => (format!("'self.dim() = {}'", t.ndim()), "dim argument was not given"),
         };
@@ -305,7 +306,7 @@ pub static GRADIENT: Op = Op {
     ),
     doc: "Slopes along each dimension, or the given ones, of samples `spacing` apart: differences of second order, at the ends of order `edge_order`.",
     forms: F,
-    body: decompose(|c| slopes(c, |_| Ok(Spacing::Even(c.opt_scalar(1).unwrap_or(Scalar::Float(1.0)))), None)),
+    body: decompose(|c| slopes(c, |_| Ok(Spacing::Even(c.opt_scalar("spacing").unwrap_or(Scalar::Float(1.0)))), None)),
     vjp: Vjp::Composite,
     samples: &[
         "f32[5]",
@@ -327,7 +328,7 @@ pub static GRADIENT_TENSORS: Op = Op {
     doc: "Slopes of samples at the given points of each dimension.",
     forms: F,
     body: decompose(|c| {
-        let points = c.tensors(1);
+        let points = c.tensors("spacing");
         if let Some(t) = points.iter().find(|t| t.ndim() != 1) {
             let n = t.ndim();
             return Err(Error::runtime(format!(

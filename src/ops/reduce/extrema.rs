@@ -106,7 +106,7 @@ fn infer_dim(c: &Call) -> Result<Specs> {
     refuse_complex(t)?;
     let dims = one_dim(c, 1)?;
     not_empty(t, &dims)?;
-    let shape = reduced_shape(t.shape(), &dims, c.flag(2));
+    let shape = reduced_shape(t.shape(), &dims, c.flag("keepdim"));
     Ok(smallvec![Spec::new(&shape, t.dtype(), t.device()), Spec::new(&shape, DType::I64, t.device())])
 }
 
@@ -133,7 +133,7 @@ fn along_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 /// The gradient at the selected position.
 pub(crate) fn at_position(c: &VjpCtx) -> Term {
     let (g, at) = (c.g().restore_dims(c, 1, 2), c.out(1).restore_dims(c, 1, 2));
-    PUT_ALONG.call((g, at, c.int(1), &*c.sizes(0)))
+    PUT_ALONG.call((g, at, c.int("dim"), &*c.sizes(0)))
 }
 
 pub static MAX_DIM: Op = Op {
@@ -173,7 +173,7 @@ pub static MAX_OTHER: Op = Op {
     sig: sig("max.other(Tensor self, Tensor other) -> Tensor"),
     doc: "The greater of two tensors, element by element: `maximum`.",
     forms: FMO,
-    body: decompose(|c| MAXIMUM.call((c.tensor(0)?, c.tensor(1)?)).outputs()),
+    body: decompose(|c| MAXIMUM.call((c.tensor(0)?, c.tensor("other")?)).outputs()),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], i64[3]"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
@@ -186,7 +186,7 @@ pub static MIN_OTHER: Op = Op {
     sig: sig("min.other(Tensor self, Tensor other) -> Tensor"),
     doc: "The lesser of two tensors, element by element: `minimum`.",
     forms: FMO,
-    body: decompose(|c| MINIMUM.call((c.tensor(0)?, c.tensor(1)?)).outputs()),
+    body: decompose(|c| MINIMUM.call((c.tensor(0)?, c.tensor("other")?)).outputs()),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], i64[3]"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
@@ -197,7 +197,7 @@ pub static MIN_OTHER: Op = Op {
 
 fn infer_dims(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    let all = c.opt_ints(1).is_none_or(|d| d.is_empty());
+    let all = c.opt_ints("dim").is_none_or(|d| d.is_empty());
     if t.dtype().is_complex() {
         let name = t.dtype().scalar_type_name();
         return Err(Error::not_implemented(format!(
@@ -210,11 +210,11 @@ fn infer_dims(c: &Call) -> Result<Specs> {
     }
     let dims = reduced_dims(c, Some(1))?;
     not_empty(t, &dims)?;
-    Ok(Spec::one(&reduced_shape(t.shape(), &dims, c.flag(2)), t.dtype(), t.device()))
+    Ok(Spec::one(&reduced_shape(t.shape(), &dims, c.flag("keepdim")), t.dtype(), t.device()))
 }
 
 fn shared_over_dims(c: &VjpCtx) -> Term {
-    let dims: Ints = match c.opt_ints(1) {
+    let dims: Ints = match c.opt_ints("dim") {
         Some(d) if !d.is_empty() && c.ndim(0) > 0 => d.into(),
         _ => (0..c.ndim(0) as i64).collect(),
     };
@@ -262,15 +262,15 @@ fn infer_arg(c: &Call) -> Result<Specs> {
     if t.dtype() == DType::Bool {
         return Err(Error::not_implemented("does not support bool input"));
     }
-    let shape = match c.opt_int(1) {
+    let shape = match c.opt_int("dim") {
         None if t.numel() == 0 => {
             return Err(Error::index("Expected reduction dim to be specified for input.numel() == 0."));
         }
-        None => reduced_shape(t.shape(), &(0..t.ndim()).collect::<Vec<_>>(), c.flag(2)),
+        None => reduced_shape(t.shape(), &(0..t.ndim()).collect::<Vec<_>>(), c.flag("keepdim")),
         Some(_) => {
             let dims = one_dim(c, 1)?;
             not_empty(t, &dims)?;
-            reduced_shape(t.shape(), &dims, c.flag(2))
+            reduced_shape(t.shape(), &dims, c.flag("keepdim"))
         }
     };
     Ok(Spec::one(&shape, DType::I64, t.device()))
@@ -282,7 +282,7 @@ fn positions<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let flat = c.opt_int(1).is_none();
+    let flat = c.opt_int("dim").is_none();
     let t = if flat { Term::from(t).reshape(&[-1]).ok()? } else { t.clone() };
     let dims: crate::layout::Dims = if flat { smallvec![0] } else { one_dim(c, 1)? };
     let indices = keepdim_form(&t, &dims, &out[0]);
@@ -294,7 +294,7 @@ fn positions_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let (dim, dims) = match c.opt_int(1) {
+    let (dim, dims) = match c.opt_int("dim") {
         None => (None, (0..t.ndim()).collect()),
         Some(_) => {
             let dims = one_dim(c, 1)?;

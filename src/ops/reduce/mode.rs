@@ -24,7 +24,7 @@ fn infer(c: &Call) -> Result<Specs> {
     if let Some(d) = dims.iter().find(|&&d| t.size(d) == 0) {
         return Err(Error::index(format!("mode(): Expected reduction dim {d} to have non-zero size.")));
     }
-    let shape = reduced_shape(t.shape(), &dims, c.flag(2));
+    let shape = reduced_shape(t.shape(), &dims, c.flag("keepdim"));
     Ok(smallvec![Spec::new(&shape, t.dtype(), t.device()), Spec::new(&shape, DType::I64, t.device())])
 }
 

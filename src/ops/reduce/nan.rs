@@ -10,7 +10,7 @@ pub static OPS: &[&Op] = &[&NANSUM, &NANMEAN];
 
 /// The dimensions in argument 1, if any are given.
 fn given(c: &Call) -> Option<Ints> {
-    c.opt_ints(1).filter(|d| !d.is_empty()).map(Ints::from_slice)
+    c.opt_ints("dim").filter(|d| !d.is_empty()).map(Ints::from_slice)
 }
 
 fn sum(t: Term, dims: Option<Ints>, keepdim: bool, dtype: Option<DType>) -> Term {
@@ -36,7 +36,7 @@ pub static NANSUM: Op = Op {
         if t.dtype().is_complex() {
             return Err(Error::not_implemented("nansum does not support complex inputs"));
         }
-        sum(without_nan(t), given(c), c.flag(2), c.dtype(3)).outputs()
+        sum(without_nan(t), given(c), c.flag("keepdim"), c.dtype("dtype")).outputs()
     }),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().expand_reduced(c, 1, 2) * c.arg(0).is_nan().equals(0))]),
     samples: &["f32[2,3]", "f32[4](=1,nan,3,nan)", "f32[2,2](=1,nan,3,4), 0", "f32[2,3], (0, 1), True", "i64[4]"],
@@ -68,6 +68,6 @@ fn nanmean(c: &Call) -> Result<Outputs> {
             t.dtype().scalar_type_name()
         )));
     }
-    let count = sum(Term::from(t).is_nan().equals(0), given(c), c.flag(2), None);
-    (NANSUM.call((t, given(c), c.flag(2), c.dtype(3))) / count).outputs()
+    let count = sum(Term::from(t).is_nan().equals(0), given(c), c.flag("keepdim"), None);
+    (NANSUM.call((t, given(c), c.flag("keepdim"), c.dtype("dtype"))) / count).outputs()
 }

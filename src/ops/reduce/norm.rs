@@ -32,7 +32,7 @@ fn infer_norm(c: &Call) -> Result<Specs> {
             "Expected a floating point or complex tensor as input. Got {name}"
         )));
     }
-    if let Some(asked) = c.dtype(4)
+    if let Some(asked) = c.dtype("dtype")
         && !asked.is_differentiable()
     {
         let name = asked.scalar_type_name();
@@ -46,8 +46,8 @@ fn infer_norm(c: &Call) -> Result<Specs> {
             "cannot compute the {order} norm on an empty tensor because the operation does not have an identity"
         )));
     }
-    let dtype = c.dtype(4).unwrap_or(d).to_real();
-    Ok(Spec::one(&reduced_shape(t.shape(), &dims, c.flag(3)), dtype, t.device()))
+    let dtype = c.dtype("dtype").unwrap_or(d).to_real();
+    Ok(Spec::one(&reduced_shape(t.shape(), &dims, c.flag("keepdim")), dtype, t.device()))
 }
 
 fn run_norm(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -115,7 +115,7 @@ fn norm_backward(c: &VjpCtx) -> Term {
 }
 
 fn norm_dims(c: &VjpCtx) -> Ints {
-    match c.opt_ints(2) {
+    match c.opt_ints("dim") {
         Some(d) if !d.is_empty() && c.ndim(0) > 0 => d.into(),
         _ => (0..c.ndim(0) as i64).collect(),
     }
@@ -127,8 +127,8 @@ pub static NORM: Op = Op {
     doc: "The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`.",
     forms: FMO,
     body: decompose(|c| {
-        let order = c.opt_scalar(1).unwrap_or(Scalar::Int(2));
-        VECTOR_NORM.call((c.tensor(0)?, order, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs()
+        let order = c.opt_scalar("p").unwrap_or(Scalar::Int(2));
+        VECTOR_NORM.call((c.tensor(0)?, order, c.args[2].reborrow(), c.flag("keepdim"), c.dtype("dtype"))).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], None", "f32[2,3], 1", "f32[2,3], 2, 0", "f32[2,3], 3, (0, 1), True", "f32[2,3], inf"],
@@ -170,9 +170,11 @@ pub static NORM_STR: Op = Op {
     ),
     doc: "The Frobenius norm ('fro') or the sum of the singular values ('nuc').",
     forms: FMO,
-    body: decompose(|c| match c.choice(1) {
-        MatrixNorm::Fro => VECTOR_NORM.call((c.tensor(0)?, 2, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs(),
-        MatrixNorm::Nuc => nuclear(c.tensor(0)?, c.opt_ints(2).unwrap_or(&[]), c.flag(3)).outputs(),
+    body: decompose(|c| match c.choice("p") {
+        MatrixNorm::Fro => {
+            VECTOR_NORM.call((c.tensor(0)?, 2, c.args[2].reborrow(), c.flag("keepdim"), c.dtype("dtype"))).outputs()
+        }
+        MatrixNorm::Nuc => nuclear(c.tensor(0)?, c.opt_ints("dim").unwrap_or(&[]), c.flag("keepdim")).outputs(),
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -275,7 +277,9 @@ pub static MATRIX_NORM: Op = Op {
     ),
     doc: "A matrix norm: 1 and -1 (column sums), inf and -inf (row sums), 2 and -2 (singular values).",
     forms: FO,
-    body: decompose(|c| matrix_norm(c.tensor(0)?, c.scalar(1)?, c.ints(2)?, c.flag(3), c.dtype(4))?.outputs()),
+    body: decompose(|c| {
+        matrix_norm(c.tensor(0)?, c.scalar("ord")?, c.ints("dim")?, c.flag("keepdim"), c.dtype("dtype"))?.outputs()
+    }),
     vjp: Vjp::Composite,
     samples: &["f32[3,4], 1", "f32[2,3,4], inf", "f32[3,4], -1, (0, 1), True", "f32[3,0], 2"],
     errors: &[
@@ -294,7 +298,7 @@ pub static MATRIX_NORM_STR: Op = Op {
     unknown_choice: unknown_order,
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of matrices.",
     forms: FO,
-    body: decompose(|c| matrix_norm_str(c, c.ints(2)?)),
+    body: decompose(|c| matrix_norm_str(c, c.ints("dim")?)),
     vjp: Vjp::Composite,
     samples: &["f32[3,4]", "f32[2,3,4], 'fro', keepdim=True", "f32[2,0,3], 'nuc'"],
     errors: &[("f32[3,4], 'abc'", "RuntimeError", "not supported")],
@@ -303,12 +307,12 @@ pub static MATRIX_NORM_STR: Op = Op {
 
 fn matrix_norm_str(c: &Call, dims: &[i64]) -> Result<Outputs> {
     let t = c.tensor(0)?;
-    match c.choice(1) {
+    match c.choice("ord") {
         MatrixNorm::Fro => {
             let (a, b) = matrix_dims(t, dims)?;
-            VECTOR_NORM.call((t, 2, [a, b], c.flag(3), c.dtype(4))).outputs()
+            VECTOR_NORM.call((t, 2, [a, b], c.flag("keepdim"), c.dtype("dtype"))).outputs()
         }
-        MatrixNorm::Nuc => nuclear(t, dims, c.flag(3)).outputs(),
+        MatrixNorm::Nuc => nuclear(t, dims, c.flag("keepdim")).outputs(),
     }
 }
 fn unknown_order(_: &Op, given: &str) -> Error {
@@ -322,21 +326,23 @@ pub static LINALG_NORM: Op = Op {
     doc: "A vector norm, or a matrix norm where two dimensions are given or `A` is a matrix and `ord` is given.",
     forms: FO,
     body: decompose(|c| {
-        let (t, dims) = (c.tensor(0)?, c.opt_ints(2));
+        let (t, dims) = (c.tensor(0)?, c.opt_ints("dim"));
         let matrix = dims.map_or(t.ndim() == 2, |d| d.len() == 2);
-        match c.opt_scalar(1) {
+        match c.opt_scalar("ord") {
             Some(_) if dims.is_some_and(|d| !matches!(d.len(), 1 | 2)) => Err(Error::runtime(format!(
                 "If dim is specified, it must be of length 1 or 2. Got {}",
                 Show(dims.unwrap_or_default())
             ))),
-            Some(order) if matrix => matrix_norm(t, order, dims.unwrap_or(&[]), c.flag(3), c.dtype(4))?.outputs(),
+            Some(order) if matrix => {
+                matrix_norm(t, order, dims.unwrap_or(&[]), c.flag("keepdim"), c.dtype("dtype"))?.outputs()
+            }
             Some(_) if dims.is_none() && (t.ndim() > 2 || t.ndim() == 0) => Err(Error::runtime(format!(
                 "If dim is not specified but ord is, the input must be 1D or 2D. Got {}D.",
                 t.ndim()
             ))),
             order => {
                 let order = order.unwrap_or(Scalar::Int(2));
-                VECTOR_NORM.call((t, order, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs()
+                VECTOR_NORM.call((t, order, c.args[2].reborrow(), c.flag("keepdim"), c.dtype("dtype"))).outputs()
             }
         }
     }),
@@ -357,7 +363,7 @@ pub static LINALG_NORM_STR: Op = Op {
     unknown_choice: unknown_order,
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of a matrix.",
     forms: FO,
-    body: decompose(|c| matrix_norm_str(c, c.opt_ints(2).unwrap_or(&[]))),
+    body: decompose(|c| matrix_norm_str(c, c.opt_ints("dim").unwrap_or(&[]))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 'fro'", "f32[2,3,4], 'fro', (1, 2), True"],
     errors: &[
@@ -405,7 +411,7 @@ pub static LOGSUMEXP: Op = Op {
         |c| {
             let t = c.tensor(0)?;
             let dtype = if t.dtype().category() < Category::Float { default_dtype() } else { t.dtype() };
-            Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), dtype, t.device()))
+            Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag("keepdim")), dtype, t.device()))
         },
         run_logsumexp,
         Some(run_logsumexp_gpu),

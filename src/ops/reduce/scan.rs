@@ -24,7 +24,7 @@ pub static OPS: &[&Op] = &[&CUMSUM, &CUMPROD, &CUMMAX, &CUMMIN, &LOGCUMSUMEXP, &
 fn infer_sum(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     let natural = if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() };
-    match c.dtype(2).unwrap_or(natural) {
+    match c.dtype("dtype").unwrap_or(natural) {
         DType::Bool if t.numel() > 0 => Err(no_kernel(&format!("{}_out_cpu", c.op.base()), DType::Bool)),
         dtype => Ok(Spec::one(t.shape(), dtype, t.device())),
     }
@@ -32,7 +32,7 @@ fn infer_sum(c: &Call) -> Result<Specs> {
 
 fn run(kind: Scan, c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if t.numel() == 0 {
         return Ok(());
     }
@@ -42,7 +42,7 @@ fn run(kind: Scan, c: &Call, out: &[Tensor]) -> Result<()> {
 
 fn run_gpu(kind: gpu::Scan, c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if t.numel() == 0 {
         return Ok(());
     }
@@ -61,7 +61,7 @@ pub static CUMSUM: Op = Op {
     body: kernel(infer_sum, |c, out| run(Scan::Sum, c, out), Some(|c, out| run_gpu(gpu::Scan::Sum, c, out))),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let dim = c.int(1);
+        let dim = c.int("dim");
         if c.ndim(0) == 0 { c.g() } else { CUMSUM.call((c.g().flip_(dim), dim)).flip_(dim) }
     })]),
     samples: &[
@@ -89,7 +89,7 @@ pub static CUMPROD: Op = Op {
     forms: FMIO,
     body: kernel(infer_sum, |c, out| run(Scan::Prod, c, out), Some(|c, out| run_gpu(gpu::Scan::Prod, c, out))),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
-        let (g, x, y, dim) = (c.g(), c.arg(0).conj(), c.out(0).conj(), c.dim(1));
+        let (g, x, y, dim) = (c.g(), c.arg(0).conj(), c.out(0).conj(), c.dim("dim"));
         if c.ndim(0) == 0 {
             g
         } else {
@@ -135,7 +135,7 @@ fn infer_extreme(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec::like(t), Spec::new(t.shape(), DType::I64, t.device())])
 }
 fn at_positions(c: &VjpCtx) -> Term {
-    PUT_ALONG.call((c.g(), c.out(1), c.int(1), &*c.sizes(0)))
+    PUT_ALONG.call((c.g(), c.out(1), c.int("dim"), &*c.sizes(0)))
 }
 
 pub static CUMMAX: Op = Op {
@@ -189,7 +189,7 @@ pub static LOGCUMSUMEXP: Op = Op {
     ),
     // With r[k] = sum over i >= k of g[i] exp(y[k] - y[i]) the gradient is exp(x - y) r: every exponent is <= 0.
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
-        let (g, x, y, dim) = (c.g(), c.arg(0), c.out(0), c.dim(1));
+        let (g, x, y, dim) = (c.g(), c.arg(0), c.out(0), c.dim("dim"));
         let decay = last_set(&(y.clone() - shifted(&y, dim, -1, 0.0)), dim, f64::NEG_INFINITY).exp();
         if c.ndim(0) == 0 { g } else { (x - y).exp().conj() * RECURRENCE.call((decay.conj(), g, dim, true)) }
     })]),
@@ -206,7 +206,7 @@ fn complex_logcumsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?.dense_copy(DType::C128)?;
     let s = Tensor::empty(x.shape(), DType::C128, crate::device::Device::Cpu)?;
     let nothing = c128::new(f64::NEG_INFINITY, 0.0);
-    Lines::along(x.shape(), c.dim(1), false).run(&x, &x, &s, nothing, |sum, x, _| log_add(sum, x))?;
+    Lines::along(x.shape(), c.dim("dim"), false).run(&x, &x, &s, nothing, |sum, x, _| log_add(sum, x))?;
     out[0].copy_raw(&s)
 }
 
@@ -228,7 +228,7 @@ pub static RECURRENCE: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+            let (a, b) = (c.tensor("a")?, c.tensor("b")?);
             if a.shape() != b.shape() {
                 return Err(Error::runtime("factors and terms must have one shape"));
             }
@@ -237,10 +237,10 @@ pub static RECURRENCE: Op = Op {
         },
         recurrence,
         Some(|c, out| {
-            let dim = c.dim(2);
-            let b = c.tensor(1)?;
-            let a = crate::ops::view::reshape::EXPAND.call((c.tensor(0)?, b.shape())).ok()?;
-            gpu::recurrence(&a.gpu_view()?, &b.gpu_view()?, dim, c.flag(3), &out[0].gpu_view()?)
+            let dim = c.dim("dim");
+            let b = c.tensor("b")?;
+            let a = crate::ops::view::reshape::EXPAND.call((c.tensor("a")?, b.shape())).ok()?;
+            gpu::recurrence(&a.gpu_view()?, &b.gpu_view()?, dim, c.flag("reverse"), &out[0].gpu_view()?)
         }),
     ),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | OUT0, formula: recurrence_backward }),
@@ -253,8 +253,8 @@ fn recurrence(c: &Call, out: &[Tensor]) -> Result<()> {
     let dtype = if out[0].dtype().is_complex() { DType::C128 } else { DType::F64 };
     let dense = |i: usize| c.tensor(i).and_then(|t| t.dense_copy(dtype));
     let (a, b, s) = (dense(0)?, dense(1)?, Tensor::empty(out[0].shape(), dtype, crate::device::Device::Cpu)?);
-    let dim = c.dim(2);
-    let job = Lines::along(b.shape(), dim, c.flag(3));
+    let dim = c.dim("dim");
+    let job = Lines::along(b.shape(), dim, c.flag("reverse"));
     if dtype == DType::F64 {
         job.run(&a, &b, &s, 0.0, |sum, a: f64, b| b + a * sum)?
     } else {
@@ -308,7 +308,7 @@ impl Lines {
 
 /// With `t` the recurrence of the other direction over the gradient: `db = t`, `da[k] = t[k] s[k + 1]`.
 fn recurrence_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
-    let (dim, reverse) = (c.dim(2), c.flag(3));
+    let (dim, reverse) = (c.dim("dim"), c.flag("reverse"));
     let by = if reverse { 1 } else { -1 };
     let t = RECURRENCE.call((shifted(&c.arg(0).conj(), dim, by, 0.0), c.g(), dim, !reverse));
     let da = t.clone() * shifted(&c.out(0), dim, -by, 0.0).conj();

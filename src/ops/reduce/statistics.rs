@@ -46,7 +46,7 @@ fn unknown_interpolation(_: &Op, given: &str) -> Error {
 
 /// Arguments (self, q, dim, keepdim, interpolation), q as a tensor.
 fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
-    let (t, way) = (c.tensor(0)?, c.choice(4));
+    let (t, way) = (c.tensor(0)?, c.choice("interpolation"));
     if t.numel() == 0 {
         return refuse("input tensor must be non-empty");
     }
@@ -63,9 +63,10 @@ fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
         return refuse("q tensor must be on the same device as the input tensor");
     }
     // The dimension comes last; all of them are one where none is given.
-    let dim = c.opt_dim(2);
+    let dim = c.opt_dim("dim");
     let goes = |d: usize| dim.is_none_or(|dim| dim == d);
-    let rest = (0..t.ndim()).filter(|&d| c.flag(3) || !goes(d)).map(|d| if goes(d) { 1 } else { t.size(d) as i64 });
+    let rest =
+        (0..t.ndim()).filter(|&d| c.flag("keepdim") || !goes(d)).map(|d| if goes(d) { 1 } else { t.size(d) as i64 });
     let shape: Ints = rest.chain([-1]).collect();
     let x = dim.map_or(t.into(), |d| TRANSPOSE.call((Term::from(t).unsqueeze(-1), d, -1)));
     let values = at_ranks(x.reshape(&shape), Term::from(q).reshape(&[-1]), skip_nan, way);
@@ -123,11 +124,11 @@ fn shares(q: &Tensor) -> Result<()> {
 }
 
 fn by_tensor(c: &Call, skip_nan: bool) -> Result<Outputs> {
-    shares(c.tensor(1)?)?;
-    quantile(c, c.tensor(1)?, skip_nan)
+    shares(c.tensor("q")?)?;
+    quantile(c, c.tensor("q")?, skip_nan)
 }
 fn by_number(c: &Call, skip_nan: bool) -> Result<Outputs> {
-    let (q, t) = (c.float(1)?, c.tensor(0)?);
+    let (q, t) = (c.float("q")?, c.tensor(0)?);
     if !(0.0..=1.0).contains(&q) {
         return refuse(format!("q must be in the range [0, 1] but got {q}"));
     }
@@ -273,7 +274,9 @@ fn covariance(t: &Tensor, correction: i64, fweights: Option<&Tensor>, aweights: 
 pub static COV: Op = Op {
     sig: sig("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"),
     doc: "The covariances of variables (rows) over observations (columns), which may be weighted.",
-    body: decompose(|c| covariance(c.tensor(0)?, c.int(1)?, c.opt_tensor(2), c.opt_tensor(3))?.outputs()),
+    body: decompose(|c| {
+        covariance(c.tensor(0)?, c.int("correction")?, c.opt_tensor("fweights"), c.opt_tensor("aweights"))?.outputs()
+    }),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,4]",

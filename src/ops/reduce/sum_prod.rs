@@ -107,7 +107,7 @@ pub static SUM: Op = Op {
     doc: "The sum of all elements. Integers and bools sum to int64.",
     body: over_all::<Total>(|c| {
         let t = c.tensor(0)?;
-        Ok(Spec::one(&[], sum_dtype(t, c.dtype(1)), t.device()))
+        Ok(Spec::one(&[], sum_dtype(t, c.dtype("dtype")), t.device()))
     }),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand(&c.sizes(0)))]),
@@ -126,8 +126,8 @@ pub static SUM_DIM: Op = Op {
     body: over_dims::<Total>(|c| {
         let t = c.tensor(0)?;
         Ok(Spec::one(
-            &reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)),
-            sum_dtype(t, c.dtype(3)),
+            &reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag("keepdim")),
+            sum_dtype(t, c.dtype("dtype")),
             t.device(),
         ))
     }),
@@ -167,7 +167,7 @@ pub static MEAN: Op = Op {
     sig: sig("mean(Tensor self, *, DType? dtype=None) -> Tensor"),
     doc: "The mean of all elements: their sum divided by their number. Floating or complex only; nan of nothing.",
     forms: FMO,
-    body: over_all::<Average>(|c| Ok(Spec::one(&[], float_only(c, c.dtype(1))?, c.tensor(0)?.device()))),
+    body: over_all::<Average>(|c| Ok(Spec::one(&[], float_only(c, c.dtype("dtype"))?, c.tensor(0)?.device()))),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand(&c.sizes(0)))]),
     samples: &["f32[2,3]", "f32[0]", "i64[4], dtype=float32", "f64[3]", "c64[3]", "bf16[5]"],
@@ -188,8 +188,8 @@ pub static MEAN_DIM: Op = Op {
     forms: FMO,
     body: over_dims::<Average>(|c| {
         let t = c.tensor(0)?;
-        let dtype = float_only(c, c.dtype(3))?;
-        Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), dtype, t.device()))
+        let dtype = float_only(c, c.dtype("dtype"))?;
+        Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag("keepdim")), dtype, t.device()))
     }),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand_reduced(c, 1, 2))]),
@@ -215,7 +215,7 @@ pub static PROD: Op = Op {
     doc: "The product of all elements; one of nothing. Integers and bools multiply to int64. The gradient holds at zeros too.",
     body: over_all::<Product>(|c| {
         let t = c.tensor(0)?;
-        Ok(Spec::one(&[], sum_dtype(t, c.dtype(1)), t.device()))
+        Ok(Spec::one(&[], sum_dtype(t, c.dtype("dtype")), t.device()))
     }),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let flat = c.arg(0).reshape(&[-1]);
@@ -235,14 +235,18 @@ pub static PROD_DIM: Op = Op {
     body: kernel(
         |c| {
             let t = c.tensor(0)?;
-            Ok(Spec::one(&reduced_shape(t.shape(), &one_dim(c, 1)?, c.flag(2)), sum_dtype(t, c.dtype(3)), t.device()))
+            Ok(Spec::one(
+                &reduced_shape(t.shape(), &one_dim(c, 1)?, c.flag("keepdim")),
+                sum_dtype(t, c.dtype("dtype")),
+                t.device(),
+            ))
         },
         |c, out| run_cpu::<Product>(c, out, &one_dim(c, 1)?),
         Some(|c, out| run_gpu::<Product>(c, out, &one_dim(c, 1)?)),
     ),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let (g, y) = (c.g().restore_dims(c, 1, 2), c.out(0).restore_dims(c, 1, 2));
-        product_backward(g, c.arg(0), y, c.int(1))
+        product_backward(g, c.arg(0), y, c.int("dim"))
     })]),
     node: "ProdBackward1",
     samples: &[

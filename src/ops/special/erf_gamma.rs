@@ -122,14 +122,14 @@ pub static POLYGAMMA: Op = Op {
     aliases: &["special.polygamma"],
     forms: FO,
     promote: Promote::By(|c, d| {
-        if c.int(0)? < 0 {
+        if c.int("n")? < 0 {
             return Err(Error::runtime("polygamma(n, x) does not support negative n."));
         }
         let d = if d.category() < crate::dtype::Category::Float { crate::dtype::default_dtype() } else { d };
         Ok((d, d))
     }),
     body: elementwise(&DERIVATIVES),
-    vjp: Vjp::Each(&[d(1, A1, |c| c.g() * POLYGAMMA.call((c.int(0) + 1, c.arg(1))))]),
+    vjp: Vjp::Each(&[d(1, A1, |c| c.g() * POLYGAMMA.call((c.int("n") + 1, c.arg(1))))]),
     samples: &["1, f32[4](= 0.5, 1.0, 2.5, 7.0)", "2, f64[3](= 0.3, 1.5, 4.0)", "0, f32[3](pos)"],
     errors: &[("-1, f32[2]", "RuntimeError", "does not support negative n")],
     reference: "scipy.special.polygamma(x0, x1)",
@@ -141,7 +141,7 @@ pub static POLYGAMMA_OF: Op = Op {
     sig: sig("polygamma.method(Tensor self, int n) -> Tensor"),
     doc: "The n-th derivative of `digamma`.",
     forms: Forms(Forms::METHOD | Forms::INPLACE),
-    body: decompose(|c| POLYGAMMA.calls((c.int(1)?, c.tensor(0)?))),
+    body: decompose(|c| POLYGAMMA.calls((c.int("n")?, c.tensor(0)?))),
     vjp: Vjp::Composite,
     samples: &["f32[4](= 0.5, 1.0, 2.5, 7.0), 1", "f64[3](= 0.3, 1.5, 4.0), 2"],
     errors: &[("f32[2], -1", "RuntimeError", "does not support negative n")],
@@ -200,7 +200,7 @@ pub static LOGIT: Op = Op {
         &[&LOG_ODDS, &LOG_ODDS_WITHIN],
     ),
     vjp: Vjp::Each(&[d(0, A0, |c| {
-        let (eps, slope) = (c.opt_float(1), c.g() / (c.arg(0) * (1.0 - c.arg(0))));
+        let (eps, slope) = (c.opt_float("eps"), c.g() / (c.arg(0) * (1.0 - c.arg(0))));
         let outside = c.arg(0).less(eps.unwrap_or(0.0)).either(c.arg(0).greater(1.0 - eps.unwrap_or(0.0)));
         outside.choose(if eps.is_some() { 0.0 } else { f64::NAN }, slope)
     })]),

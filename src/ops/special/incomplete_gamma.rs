@@ -23,7 +23,7 @@ fn arguments(x: Term, p: i64) -> Term {
 }
 
 fn multivariate(c: &Call) -> Result<Outputs> {
-    let p = c.int(1)?;
+    let p = c.int("p")?;
     let constant = p as f64 * (p as f64 - 1.0) / 4.0 * std::f64::consts::PI.ln();
     (LGAMMA.call((arguments(c.tensor(0)?.into(), p),)).sum(&[-1], false) + constant).outputs()
 }
@@ -34,7 +34,7 @@ pub static MVLGAMMA: Op = Op {
     aliases: &["special.multigammaln"],
     forms: FMIO,
     body: decompose(|c| {
-        let (d, p) = (c.tensor(0)?.dtype(), c.int(1)?);
+        let (d, p) = (c.tensor(0)?.dtype(), c.int("p")?);
         if d == DType::Bool {
             return Err(Error::runtime("The input tensor may not be a boolean tensor."));
         }
@@ -46,7 +46,7 @@ pub static MVLGAMMA: Op = Op {
         }
         multivariate(c)
     }),
-    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * DIGAMMA.call((arguments(c.arg(0), c.int(1)),)).sum(&[-1], false))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * DIGAMMA.call((arguments(c.arg(0), c.int("p")),)).sum(&[-1], false))]),
     samples: &["f32[2,3](pos), 1", "f32[4](pos), 3", "i64[4](3..9), 2"],
     errors: &[
         ("f32[2], 0", "RuntimeError", "p has to be greater than or equal to 1"),

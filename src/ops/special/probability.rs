@@ -166,7 +166,7 @@ fn glu(c: &Call) -> Result<Outputs> {
     if x.ndim() == 0 {
         return Err(Error::runtime("glu does not support scalars because halving size must be even"));
     }
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     if x.size(dim) % 2 != 0 {
         let n = x.size(dim);
         return Err(Error::runtime(format!("Halving dimension must be even, but dimension {dim} is size {n}")));
@@ -182,7 +182,7 @@ fn halves(x: Term, dim: usize) -> Result<[Term; 2]> {
 }
 
 fn glu_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
-    let dim = c.dim(1);
+    let dim = c.dim("dim");
     let [a, b] = halves(c.arg(0), dim)?;
     let (g, s) = (c.g(), b.sigmoid());
     let right = g.clone() * a * s.clone() * (1.0 - s.clone());

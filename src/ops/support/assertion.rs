@@ -13,9 +13,9 @@ pub static ASSERT_ALL: Op = Op {
     forms: HIDDEN,
     body: opaque(
         |_| Ok(Specs::new()),
-        |c| match item(&ALL.call((c.tensor(0)?,)).ok()?)?.to_bool() {
+        |c| match item(&ALL.call((c.tensor("condition")?,)).ok()?)?.to_bool() {
             true => Ok(Outputs::new()),
-            false => Err(Error::runtime(c.str(1).unwrap_or_default())),
+            false => Err(Error::runtime(c.str("message").unwrap_or_default())),
         },
     ),
     vjp: Vjp::None("a check"),

@@ -57,10 +57,10 @@ pub(crate) fn sized<const SIZE: usize>(c: &BatchedCall) -> Result<Outputs> {
 pub(crate) fn weight_gradient(c: &BatchedCall) -> Result<Outputs> {
     let mut args = c.mapped(|o| Ok(o.tensor.clone()))?;
     (args[0], args[1]) = (side_by_side(c, 0)?, side_by_side(c, 1)?);
-    let mut size: Ints = c.ints(2)?.iter().copied().collect();
+    let mut size: Ints = c.ints("size")?.iter().copied().collect();
     *size.first_mut().ok_or_else(no_rule)? *= c.size as i64;
     args[2] = Value::Ints(size);
-    args[8] = (c.int(8)? * c.size as i64).into();
+    args[8] = (c.int("groups")? * c.size as i64).into();
     c.all_shaped(c.again(&args)?)
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn batch_norm(c: &BatchedCall) -> Result<Outputs> {
         return Err(no_rule());
     }
     let mut args = c.mapped(|o| Ok(o.tensor.clone()))?;
-    if !c.flag(5) && !(1..5).any(|i| c.is_batched(i)) {
+    if !c.flag("training") && !(1..5).any(|i| c.is_batched(i)) {
         args[0] = Value::Owned(c.folded(c.tensor(0)?)?);
         return c.all_shaped(c.again(&args)?);
     }
@@ -87,7 +87,7 @@ pub(crate) fn batch_norm(c: &BatchedCall) -> Result<Outputs> {
 
 /// Statistics of each channel of each sample; as for `batch_norm`, running statistics that move are for a loop.
 pub(crate) fn instance_norm(c: &BatchedCall) -> Result<Outputs> {
-    let moving = c.flag(5) && c.opt_tensor(3).is_some();
+    let moving = c.flag("use_input_stats") && c.opt_tensor("running_mean").is_some();
     if moving || c.ndim(0) < 3 || (1..5).any(|i| c.is_batched(i)) {
         return Err(no_rule());
     }
@@ -102,11 +102,11 @@ pub(crate) fn group_norm(c: &BatchedCall) -> Result<Outputs> {
     let size = c.size as i64;
     if !c.is_batched(1) && !c.is_batched(2) {
         args[0] = Value::Owned(c.folded(c.tensor(0)?)?);
-        args[3] = (c.int(3)? * size).into();
+        args[3] = (c.int("N")? * size).into();
         return c.all_shaped(c.again(&args)?);
     }
     (args[0], args[1], args[2]) = (side_by_side(c, 0)?, in_a_row(c, 1)?, in_a_row(c, 2)?);
-    (args[4], args[6]) = ((c.int(4)? * size).into(), (c.int(6)? * size).into());
+    (args[4], args[6]) = ((c.int("C")? * size).into(), (c.int("group")? * size).into());
     let out = c.again(&args)?;
     out.iter().enumerate().map(|(i, t)| parted(c, i, t)).collect()
 }
@@ -118,7 +118,7 @@ pub(crate) fn norm_backward(c: &BatchedCall) -> Result<Outputs> {
     for (i, arg) in args.iter_mut().enumerate().take(5).skip(3) {
         *arg = if c.ndim(i) == 2 { side_by_side(c, i)? } else { in_a_row(c, i)? };
     }
-    args[5] = (c.int(5)? * c.size as i64).into();
+    args[5] = (c.int("groups")? * c.size as i64).into();
     let out = c.again(&args)?;
     Ok(smallvec![parted(c, 0, &out[0])?, c.shaped(1, out[1].clone())?, c.shaped(2, out[2].clone())?])
 }
@@ -126,19 +126,19 @@ pub(crate) fn norm_backward(c: &BatchedCall) -> Result<Outputs> {
 /// By the input in one call, by the parameters as sums over the rows of each example.
 pub(crate) fn layer_norm_backward(c: &BatchedCall) -> Result<Outputs> {
     let (g, x, rank) = (Term::from(c.whole(0)?), Term::from(c.whole(1)?), c.ndim(1));
-    let lead = rank - c.ints(2)?.len();
+    let lead = rank - c.ints("normalized_shape")?.len();
     let mut statistic = c.with_batch(&c.shape(1)[..lead]);
     statistic.extend(std::iter::repeat_n(1, rank - lead));
     let mean = Term::from(c.whole(4)?).reshape(&statistic);
     let rstd = Term::from(c.whole(5)?).reshape(&statistic);
-    let weighted = match c.opt_tensor(3) {
+    let weighted = match c.opt_tensor("weight") {
         Some(_) => g.clone() * Term::from(c.aligned(3, rank)?),
         None => g.clone(),
     };
     let args: Args = smallvec![
         weighted.into_arg()?,
         x.clone().into_arg()?,
-        Value::Ints(c.ints(2)?.iter().copied().collect()),
+        Value::Ints(c.ints("normalized_shape")?.iter().copied().collect()),
         Value::None,
         mean.clone().into_arg()?,
         rstd.clone().into_arg()?,
@@ -152,15 +152,16 @@ pub(crate) fn layer_norm_backward(c: &BatchedCall) -> Result<Outputs> {
 
 /// The tables of the examples one after another: indices move by whole tables.
 pub(crate) fn embedding_backward(c: &BatchedCall) -> Result<Outputs> {
-    let (rows, pad) = (c.int(2)?, c.int(3)?);
+    let (rows, pad) = (c.int("num_weights")?, c.int("padding_idx")?);
     let (mut g, at) = (Term::from(c.whole(0)?), Term::from(c.whole(1)?));
     if pad >= 0 {
         g = g.zero_where(at.clone().equals(pad).unsqueeze(-1));
     }
     let mut first: Ints = smallvec![1; at.sizes().len()];
     first[0] = c.size as i64;
-    let tables = ARANGE.call((c.size, crate::dtype::DType::I64, c.tensor(1)?.device())).reshape(&first) * rows as f64;
+    let tables =
+        ARANGE.call((c.size, crate::dtype::DType::I64, c.tensor("indices")?.device())).reshape(&first) * rows as f64;
     let moved = at.to_dtype(crate::dtype::DType::I64) + tables.to_dtype(crate::dtype::DType::I64);
-    let out = c.op.calls((g, moved, rows * c.size as i64, -1, c.flag(4)))?;
+    let out = c.op.calls((g, moved, rows * c.size as i64, -1, c.flag("scale_grad_by_freq")))?;
     c.all_shaped(out)
 }

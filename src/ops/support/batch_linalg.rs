@@ -49,12 +49,12 @@ pub(crate) fn matmul(c: &BatchedCall) -> Result<Outputs> {
 }
 /// `vdot`: the first vector is conjugated.
 pub(crate) fn vdot(c: &BatchedCall) -> Result<Outputs> {
-    let (x, y) = (Term::from(c.tensor(0)?).conj(), Term::from(c.tensor(1)?));
+    let (x, y) = (Term::from(c.tensor(0)?).conj(), Term::from(c.tensor("other")?));
     SUM_DIM.calls((x * y, [-1]))
 }
 /// A product of stacks of matrices: the batch is one more dimension of the stack.
 pub(crate) fn bmm(c: &BatchedCall) -> Result<Outputs> {
-    MATMUL.calls((c.tensor(0)?, c.tensor(1)?))
+    MATMUL.calls((c.tensor(0)?, c.tensor("mat2")?))
 }
 
 fn is_one(s: Scalar) -> bool {
@@ -63,7 +63,7 @@ fn is_one(s: Scalar) -> bool {
 
 /// `beta * self + alpha * product` for `addmm`, `addmv` and `baddbmm`.
 pub(crate) fn product_added(c: &BatchedCall) -> Result<Outputs> {
-    let (beta, alpha) = (c.scalar(3)?, c.scalar(4)?);
+    let (beta, alpha) = (c.scalar("beta")?, c.scalar("alpha")?);
     if !c.is_batched(0) && !c.is_batched(2) && c.ndim(1) == 2 && c.ndim(2) == 2 && c.ndim(0) < 2 {
         let out = ADDMM.call((c.tensor(0)?, c.folded(c.tensor(1)?)?, c.tensor(2)?, beta, alpha)).ok()?;
         return Ok(smallvec![c.shaped(0, out)?]);

@@ -23,10 +23,10 @@ pub(crate) fn layer_norm(c: &BatchedCall) -> Result<Outputs> {
     let mut out = c.again(&args)?;
     let mut y = Term::from(&out[0]);
     let rank = c.ndim(0);
-    if c.opt_tensor(2).is_some() {
+    if c.opt_tensor("weight").is_some() {
         y = y * Term::from(c.aligned(2, rank)?);
     }
-    if c.opt_tensor(3).is_some() {
+    if c.opt_tensor("bias").is_some() {
         y = y + Term::from(c.aligned(3, rank)?);
     }
     out[0] = y.ok()?;
@@ -43,7 +43,7 @@ pub(crate) fn convolution(c: &BatchedCall) -> Result<Outputs> {
     args[0] = side_by_side(c, 0)?;
     args[1] = in_a_row(c, 1)?;
     args[2] = in_a_row(c, 2)?;
-    args[8] = (c.int(8)? * c.size as i64).into();
+    args[8] = (c.int("groups")? * c.size as i64).into();
     Ok(smallvec![parted(c, 0, &c.again(&args)?[0])?])
 }
 
@@ -54,12 +54,12 @@ fn samples(c: &BatchedCall, t: Tensor, many: bool) -> Result<Tensor> {
 
 /// Not reduced over the samples of all examples, then reduced in each.
 pub(crate) fn nll_loss(c: &BatchedCall) -> Result<Outputs> {
-    let (how, ignored, many) = (c.int(3)?, c.int(4)?, c.ndim(0) > 1);
+    let (how, ignored, many) = (c.int("reduction")?, c.int("ignore_index")?, c.ndim(0) > 1);
     if c.is_batched(2) {
         return Err(no_rule());
     }
     let (x, target) = (samples(c, c.whole(0)?, many)?, samples(c, c.whole(1)?, many)?);
-    let weight = c.opt_tensor(2).map_or(Value::None, Value::from);
+    let weight = c.opt_tensor("weight").map_or(Value::None, Value::from);
     let each = c.with_batch(c.shape(1));
     let positions = |x: &Tensor| -> Result<Tensor> {
         let args: Args =
@@ -82,7 +82,7 @@ pub(crate) fn nll_loss(c: &BatchedCall) -> Result<Outputs> {
 }
 
 pub(crate) fn nll_loss_backward(c: &BatchedCall) -> Result<Outputs> {
-    let (how, many, size) = (c.int(3)?, c.ints(6)?.len() > 1, c.ints(6)?);
+    let (how, many, size) = (c.int("reduction")?, c.ints("size")?.len() > 1, c.ints("size")?);
     if c.is_batched(2) {
         return Err(no_rule());
     }
@@ -98,15 +98,17 @@ pub(crate) fn nll_loss_backward(c: &BatchedCall) -> Result<Outputs> {
     }
     let mut folded: Ints = smallvec![c.size as i64 * if many { size[0] } else { 1 }];
     folded.extend(size[usize::from(many)..].iter().copied());
-    let weight = c.opt_tensor(2).map_or(Value::None, Value::from);
+    let weight = c.opt_tensor("weight").map_or(Value::None, Value::from);
     let args: Args = smallvec![
         Value::Owned(samples(c, g.ok()?, many)?),
         Value::Owned(samples(c, target, many)?),
         weight,
         NONE.into(),
-        c.int(4)?.into(),
+        c.int("ignore_index")?.into(),
         Value::Owned(
-            crate::ops::create::full::FULL.call(([0i64; 0], 1.0, c.tensor(0)?.dtype(), c.tensor(0)?.device())).ok()?
+            crate::ops::create::full::FULL
+                .call(([0i64; 0], 1.0, c.tensor("grad")?.dtype(), c.tensor("grad")?.device()))
+                .ok()?
         ),
         Value::Ints(folded)
     ];

@@ -35,7 +35,7 @@ pub(crate) fn expand(c: &BatchedCall) -> Result<Outputs> {
 }
 pub(crate) fn permute(c: &BatchedCall) -> Result<Outputs> {
     let mut dims: Ints = smallvec![0];
-    for &d in c.ints(1)? {
+    for &d in c.ints("dims")? {
         dims.push(wrap_dim(d, c.ndim(0))? as i64 + 1);
     }
     PERMUTE.calls((c.tensor(0)?, dims))
@@ -49,7 +49,7 @@ pub(crate) fn squeeze(c: &BatchedCall) -> Result<Outputs> {
     SQUEEZE_DIMS.calls((c.tensor(0)?, dims))
 }
 pub(crate) fn repeat(c: &BatchedCall) -> Result<Outputs> {
-    let given = c.ints(1)?;
+    let given = c.ints("repeats")?;
     let mut repeats: Ints = smallvec![1];
     repeats.extend(given.iter().copied());
     REPEAT.calls((padded(c.tensor(0)?, c.ndim(0), given.len())?, repeats))
@@ -63,10 +63,10 @@ pub(crate) fn as_strided(c: &BatchedCall) -> Result<Outputs> {
         false if e.is_contiguous() => dense()?,
         false => return Err(no_rule()),
     };
-    let at = c.opt_int(3).unwrap_or(e.layout().offset as i64);
+    let at = c.opt_int("storage_offset").unwrap_or(e.layout().offset as i64);
     let offset = x.layout().offset as i64 + at - e.layout().offset as i64;
     let mut strides: Ints = smallvec![x.layout().strides[0] as i64];
-    strides.extend(c.ints(2)?.iter().copied());
+    strides.extend(c.ints("stride")?.iter().copied());
     AS_STRIDED_VIEW.calls((&x, c.with_batch(c.results[0].shape()), strides, offset, geometry(x.layout())))
 }
 pub(crate) fn as_strided_copy(c: &BatchedCall) -> Result<Outputs> {
@@ -96,7 +96,7 @@ pub(crate) fn cat(c: &BatchedCall) -> Result<Outputs> {
         false => Err(no_rule()),
     })?;
     let Value::Tensors(list) = &args[0] else { return Err(no_rule()) };
-    CAT.calls((list.clone(), wrap_dim(c.int(1)?, rank)? as i64 + 1))
+    CAT.calls((list.clone(), wrap_dim(c.int("dim")?, rank)? as i64 + 1))
 }
 
 /// New tensors: the parameter that is their shape has the batch in front.
@@ -192,16 +192,16 @@ pub(crate) fn index_select(c: &BatchedCall) -> Result<Outputs> {
     if n == 0 || c.ndim(2) != 1 {
         return Err(no_rule());
     }
-    let dim = c.example.dim(1) + 1;
+    let dim = c.example.dim("dim") + 1;
     if !c.is_batched(2) {
-        return INDEX_SELECT.calls((c.tensor(0)?, dim, c.tensor(2)?));
+        return INDEX_SELECT.calls((c.tensor(0)?, dim, c.tensor("index")?));
     }
     let x = c.whole(0)?;
     let mut place: Ints = smallvec![1; n + 1];
     (place[0], place[dim]) = (c.size as i64, -1);
     let mut shape = sizes(x.shape());
     shape[dim] = c.shape(2)[0] as i64;
-    let index = RESHAPE.call((TO_LONG(c.tensor(2)?)?, place)).ok()?;
+    let index = RESHAPE.call((TO_LONG(c.tensor("index")?)?, place)).ok()?;
     GATHER.calls((x, dim, EXPAND.call((index, shape))))
 }
 
@@ -219,7 +219,7 @@ pub(crate) fn embedding(c: &BatchedCall) -> Result<Outputs> {
 pub(crate) fn rot90(c: &BatchedCall) -> Result<Outputs> {
     let mut args = c.mapped(|o| Ok(o.tensor.clone()))?;
     let back = |&d: &i64| wrap_dim(d, c.ndim(0)).map(|d| d as i64 + 1);
-    args[2] = Value::Ints(c.ints(2)?.iter().map(back).collect::<Result<_>>()?);
+    args[2] = Value::Ints(c.ints("dims")?.iter().map(back).collect::<Result<_>>()?);
     c.again(&args)
 }
 
@@ -230,7 +230,7 @@ pub(crate) fn take(c: &BatchedCall) -> Result<Outputs> {
     }
     let count = c.example.tensor(0)?.numel() as i64;
     let rows = RESHAPE.call((c.tensor(0)?, [c.size as i64, count]));
-    let index = RESHAPE.call((c.whole(1)?, [c.size as i64, c.example.tensor(1)?.numel() as i64]));
+    let index = RESHAPE.call((c.whole(1)?, [c.size as i64, c.example.tensor("index")?.numel() as i64]));
     let from_end = LT.call((index.clone(), 0)).to_dtype(DType::I64) * count;
     let taken = GATHER.call((rows, 1, index + from_end)).ok()?;
     Ok(smallvec![c.shaped(0, taken)?])
@@ -249,7 +249,7 @@ pub(crate) fn searchsorted(c: &BatchedCall) -> Result<Outputs> {
         _ => args[1] = Value::Owned(c.whole(1)?),
     }
     args[0] = Value::Owned(c.whole(0)?);
-    if c.opt_tensor(5).is_some() {
+    if c.opt_tensor("sorter").is_some() {
         args[5] = Value::Owned(c.whole(5)?);
     }
     c.all_shaped(c.again(&args)?)
@@ -259,6 +259,6 @@ pub(crate) fn bucketize(c: &BatchedCall) -> Result<Outputs> {
     if !c.is_batched(1) {
         return c.again(&c.mapped(|o| Ok(o.tensor.clone()))?);
     }
-    let found = SEARCHSORTED.calls((c.tensor(1)?, rows_of(c, 0)?, c.flag(2), c.flag(3)))?;
+    let found = SEARCHSORTED.calls((c.tensor("boundaries")?, rows_of(c, 0)?, c.flag("out_int32"), c.flag("right")))?;
     c.all_shaped(found)
 }

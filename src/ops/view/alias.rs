@@ -74,7 +74,7 @@ pub static VIEW_DTYPE: Op = Op {
     forms: M,
     body: Body::ViewAs(|c| {
         let t = c.tensor(0)?;
-        let to = c.dtype(1).unwrap_or(t.dtype());
+        let to = c.dtype("dtype").unwrap_or(t.dtype());
         Ok((resized(t.layout(), t.dtype(), to)?, to))
     }),
     vjp: Vjp::None("bits have no derivative"),

@@ -18,8 +18,8 @@ pub static AS_STRIDED: Op = Op {
     doc: "A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage.",
     body: decompose(|c| {
         let t = c.tensor(0)?;
-        let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
-        AS_STRIDED_VIEW.calls((t, c.ints(1)?, c.ints(2)?, offset, geometry(t.layout())))
+        let offset = c.opt_int("storage_offset").unwrap_or(t.layout().offset as i64);
+        AS_STRIDED_VIEW.calls((t, c.ints("size")?, c.ints("stride")?, offset, geometry(t.layout())))
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -42,13 +42,13 @@ pub(crate) fn geometry(l: &Layout) -> Ints {
 
 fn strided(c: &Call) -> Result<Layout> {
     let t = c.tensor(0)?;
-    let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
+    let offset = c.opt_int("storage_offset").unwrap_or(t.layout().offset as i64);
     let capacity = t.storage().bytes() / t.dtype().size();
     if let Some(g) = c.args.get(4).and_then(known_geometry) {
         let (own, strides) = g.split_last().ok_or_else(|| Error::runtime("the geometry ends with an offset"))?;
         Layout::as_strided(&Term::from(t).sizes(), strides, *own, capacity)?;
     }
-    Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, capacity)
+    Layout::as_strided(c.ints("size")?, c.ints("stride")?, offset, capacity)
 }
 
 fn known_geometry<'a>(v: &'a Value) -> Option<&'a Ints> {
@@ -96,8 +96,8 @@ fn strided_pair(c: &VjpCtx) -> Result<(Layout, Layout)> {
         }
         None => Layout::contiguous(&shape),
     };
-    let offset = c.opt_int(3).unwrap_or(whole.offset as i64);
-    Ok((whole, Layout::as_strided(c.ints(1), c.ints(2), offset, usize::MAX)?))
+    let offset = c.opt_int("storage_offset").unwrap_or(whole.offset as i64);
+    Ok((whole, Layout::as_strided(c.ints("size"), c.ints("stride"), offset, usize::MAX)?))
 }
 
 /// Whether two indices may reach one element: exact for layouts whose dimensions nest, else conservative.
@@ -146,8 +146,8 @@ impl Term {
 }
 
 fn scattered(c: &Call) -> Result<Outputs> {
-    let (whole, src) = (CLONE.call((c.tensor(0)?,)).ok()?, c.tensor(1)?);
-    let part = AS_STRIDED.call((&whole, c.ints(2)?, c.ints(3)?, c.opt_int(4))).ok()?;
+    let (whole, src) = (CLONE.call((c.tensor(0)?,)).ok()?, c.tensor("src")?);
+    let part = AS_STRIDED.call((&whole, c.ints("size")?, c.ints("stride")?, c.opt_int("storage_offset"))).ok()?;
     if part.shape() != src.shape() {
         return Err(Error::runtime(format!(
             "expected src to have a size equal to the slice of self. src size = {}, slice size = {}",

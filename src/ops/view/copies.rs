@@ -317,7 +317,7 @@ pub static NARROW_COPY: Op = Op {
     doc: "`narrow` into new memory.",
     forms: FMO,
     body: decompose(|c| {
-        let (t, dim, [start, length]) = (c.tensor(0)?, c.int(1)?, [c.int(2)?, c.int(3)?]);
+        let (t, dim, [start, length]) = (c.tensor(0)?, c.int("dim")?, [c.int("start")?, c.int("length")?]);
         if t.ndim() > 0 && dim >= t.ndim() as i64 {
             let text = "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.";
             return Err(Error::runtime(text));
@@ -332,9 +332,9 @@ pub static NARROW_COPY: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         c.unwindow(&super::slice::SLICE_BACKWARD, |l| {
-            let dim = wrap_dim(c.int(1), l.ndim())?;
-            let start = c.int(2).rem_euclid(l.shape[dim].max(1) as i64 + (c.int(2) >= 0) as i64);
-            Ok(l.slice(dim, (start as usize, c.int(3) as usize, 1)))
+            let dim = wrap_dim(c.int("dim"), l.ndim())?;
+            let start = c.int("start").rem_euclid(l.shape[dim].max(1) as i64 + (c.int("start") >= 0) as i64);
+            Ok(l.slice(dim, (start as usize, c.int("length") as usize, 1)))
         })
     })]),
     samples: &["f32[3,4], 0, 1, 2", "f32[3,4], -1, -3, 2", "f32[3], 0, 3, 0"],

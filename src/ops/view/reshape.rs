@@ -30,7 +30,7 @@ pub static VIEW: Op = Op {
     sig: sig("view(Tensor self, Size size) -> Tensor"),
     doc: "The same memory under another shape; -1 stands for what is left. Errors where a copy would be needed.",
     forms: M,
-    body: Body::View(|c| c.tensor(0)?.layout().view(c.ints(1)?)),
+    body: Body::View(|c| c.tensor(0)?.layout().view(c.ints("size")?)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)", "f32[2,6], (-1,)", "f32[2,3], (1, 2, 3)"],
     errors: &[
@@ -58,7 +58,7 @@ pub static RESHAPE: Op = Op {
     sig: sig("reshape(Tensor self, Size shape) -> Tensor"),
     doc: "The same elements under another shape: a view where possible, else a copy. -1 stands for what is left.",
     body: decompose(|c| {
-        let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
+        let (t, sizes) = (c.tensor(0)?, c.ints("shape")?);
         let shape = t.layout().infer_shape(sizes)?;
         match t.layout().view_strides(&shape) {
             Some(_) if t.is_contiguous() => VIEW.calls((t, sizes)),
@@ -79,7 +79,7 @@ pub static RESHAPE_ALIAS: Op = Op {
     doc: "`view` of memory that is not row-major.",
     keeps: Some("self_sym_sizes"),
     forms: HIDDEN,
-    body: Body::View(|c| c.tensor(0)?.layout().view(c.ints(1)?)),
+    body: Body::View(|c| c.tensor(0)?.layout().view(c.ints("size")?)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
@@ -97,7 +97,7 @@ pub static UNSAFE_VIEW: Op = Op {
     body: opaque(
         |c| {
             let t = c.tensor(0)?;
-            let shape = t.layout().infer_shape(c.ints(1)?)?;
+            let shape = t.layout().infer_shape(c.ints("size")?)?;
             let layout = match t.layout().view_strides(&shape) {
                 Some(strides) => Layout { shape, strides, offset: t.layout().offset },
                 None => Layout::of(shape),
@@ -105,7 +105,7 @@ pub static UNSAFE_VIEW: Op = Op {
             Ok(smallvec![Spec { layout, dtype: t.dtype(), device: t.device() }])
         },
         |c| {
-            let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
+            let (t, sizes) = (c.tensor(0)?, c.ints("size")?);
             let shape = t.layout().infer_shape(sizes)?;
             let whole = match t.layout().view_strides(&shape) {
                 Some(strides) => t.with_layout(Layout { shape, strides, offset: t.layout().offset }),
@@ -132,10 +132,10 @@ pub static PERMUTE: Op = Op {
     doc: "Reorders the dimensions.",
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        Ok(t.layout().permute(&permutation(c.ints(1)?, t.ndim())?))
+        Ok(t.layout().permute(&permutation(c.ints("dims")?, t.ndim())?))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let dims = c.ints(1);
+        let dims = c.ints("dims");
         let n = c.ndim(0) as i64;
         let mut inverse: Ints = smallvec![0; dims.len()];
         dims.iter().enumerate().for_each(|(i, &p)| inverse[p.rem_euclid(n.max(1)) as usize] = i as i64);
@@ -171,9 +171,9 @@ pub static TRANSPOSE: Op = Op {
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        Ok(t.layout().transpose(c.dim(1), c.dim(2)))
+        Ok(t.layout().transpose(c.dim("dim0"), c.dim("dim1")))
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| TRANSPOSE.call((c.g(), c.int(1), c.int(2))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRANSPOSE.call((c.g(), c.int("dim0"), c.int("dim1"))))]),
     inplace_node: "TransposeBackward1",
     samples: &["f32[2,3], 0, 1", "f32[2,3,4], -1, 0"],
     errors: &[("f32[2,3], 0, 2", "IndexError", "Dimension out of range")],
@@ -206,7 +206,7 @@ pub static EXPAND: Op = Op {
     sig: sig("expand(Tensor self, Size size, *, bool implicit=False) -> Tensor"),
     doc: "Repeats dimensions of size one without copying; -1 keeps a size.",
     forms: M,
-    body: Body::View(|c| c.tensor(0)?.layout().expand(c.ints(1)?)),
+    body: Body::View(|c| c.tensor(0)?.layout().expand(c.ints("size")?)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
     samples: &["f32[1,3], (2, 3)", "f32[3], (2, -1)", "f32[2,1], (2, 4)"],
     errors: &[("f32[2,3], (2, 4)", "RuntimeError", "must match the existing size")],
@@ -236,7 +236,7 @@ pub static SQUEEZE_DIM: Op = Op {
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        let dim = c.dim(1);
+        let dim = c.dim("dim");
         Ok(t.layout().squeeze(|i| i == dim))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
@@ -254,7 +254,7 @@ pub static SQUEEZE_DIMS: Op = Op {
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        let dims = c.distinct_dims(1)?;
+        let dims = c.distinct_dims("dim")?;
         Ok(t.layout().squeeze(|i| dims.contains(&i)))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
@@ -272,9 +272,9 @@ pub static UNSQUEEZE: Op = Op {
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        Ok(t.layout().unsqueeze(c.dim(1)))
+        Ok(t.layout().unsqueeze(c.dim("dim")))
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| SQUEEZE_DIM.call((c.g(), c.int(1))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| SQUEEZE_DIM.call((c.g(), c.int("dim"))))]),
     inplace_node: "UnsqueezeBackward1",
     samples: &["f32[2,3], 0", "f32[2,3], -1", "f32[2,3], 1"],
     errors: &[("f32[2,3], 4", "IndexError", "Dimension out of range")],
@@ -286,11 +286,11 @@ pub static SELECT: Op = Op {
     sig: sig("select(Tensor self, Dim dim, int index) -> Tensor"),
     doc: "One index of a dimension, which disappears.",
     body: Body::View(|c| {
-        let (t, index) = (c.tensor(0)?, c.int(2)?);
+        let (t, index) = (c.tensor(0)?, c.int("index")?);
         if t.ndim() == 0 {
             return Err(Error::index("select() cannot be applied to a 0-dim tensor."));
         }
-        let dim = c.dim(1);
+        let dim = c.dim("dim");
         let n = t.size(dim) as i64;
         if index < -n || index >= n {
             return Err(Error::index(format!(
@@ -302,8 +302,8 @@ pub static SELECT: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         c.unwindow(&SELECT_BACKWARD, |l| {
-            let dim = c.dim(1);
-            Ok(l.select(dim, c.int(2).rem_euclid(l.shape[dim] as i64) as usize))
+            let dim = c.dim("dim");
+            Ok(l.select(dim, c.int("index").rem_euclid(l.shape[dim] as i64) as usize))
         })
     })]),
     samples: &["f32[2,3], 0, 1", "f32[2,3], -1, -1"],
@@ -325,10 +325,12 @@ pub static SLICE: Op = Op {
         if t.ndim() == 0 {
             return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
         }
-        sliced(t.layout(), c.dim(1), [c.opt_int(2), c.opt_int(3), c.opt_int(4)])
+        sliced(t.layout(), c.dim("dim"), [c.opt_int("start"), c.opt_int("end"), c.opt_int("step")])
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        c.unwindow(&SLICE_BACKWARD, |l| sliced(l, c.dim(1), [c.opt_int(2), c.opt_int(3), c.opt_int(4)]))
+        c.unwindow(&SLICE_BACKWARD, |l| {
+            sliced(l, c.dim("dim"), [c.opt_int("start"), c.opt_int("end"), c.opt_int("step")])
+        })
     })]),
     samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2", "f32[5,3], 1, -2"],
     errors: &[("f32[5], 0, 0, 3, 0", "ValueError", "greater than zero")],

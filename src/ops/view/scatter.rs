@@ -15,7 +15,7 @@ type View = fn(&Layout, &Call) -> Result<Layout>;
 
 /// The arguments after `src` define a view over (self, src, ..).
 fn written(c: &Call, view: View) -> Result<Specs> {
-    let (t, src) = (c.tensor(0)?, c.tensor(1)?);
+    let (t, src) = (c.tensor(0)?, c.tensor("src")?);
     let part = view(t.layout(), c)?;
     if part.shape.as_slice() != src.shape() {
         return Err(Error::runtime(format!(
@@ -31,11 +31,11 @@ fn written(c: &Call, view: View) -> Result<Specs> {
 
 fn write(c: &Call, out: &[Tensor], view: View) -> Result<()> {
     out[0].copy_raw(c.tensor(0)?)?;
-    out[0].with_layout(view(out[0].layout(), c)?).copy_raw(c.tensor(1)?)
+    out[0].with_layout(view(out[0].layout(), c)?).copy_raw(c.tensor("src")?)
 }
 
 fn selected(l: &Layout, c: &Call) -> Result<Layout> {
-    let (dim, index) = (c.dim(2), c.int(3)?);
+    let (dim, index) = (c.dim("dim"), c.int("index")?);
     let n = l.shape.get(dim).copied().unwrap_or(0) as i64;
     if index < -n || index >= n {
         return Err(Error::index(format!(
@@ -50,11 +50,11 @@ fn slice(l: &Layout, c: &Call) -> Result<Layout> {
     if l.ndim() == 0 {
         return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
     }
-    sliced(l, c.dim(2), [c.opt_int(3), c.opt_int(4), c.opt_int(5)])
+    sliced(l, c.dim("dim"), [c.opt_int("start"), c.opt_int("end"), c.opt_int("step")])
 }
 
 fn diagonal(l: &Layout, c: &Call) -> Result<Layout> {
-    l.diagonal(c.int(2)?, c.int(3)?, c.int(4)?)
+    l.diagonal(c.int("offset")?, c.int("dim1")?, c.int("dim2")?)
 }
 
 /// The view of the gradient that belongs to `src`.

@@ -39,7 +39,7 @@ pub static FLATTEN: Op = Op {
     doc: "Joins the dimensions from `start_dim` to `end_dim`, both included, into one. A view where possible.",
     body: decompose(|c| {
         let t = c.tensor(0)?;
-        let (from, to) = (c.dim(1), c.dim(2));
+        let (from, to) = (c.dim("start_dim"), c.dim("end_dim"));
         if from > to {
             return Err(Error::runtime("flatten() has invalid args: start_dim cannot come after end_dim"));
         }
@@ -67,8 +67,8 @@ pub static UNFLATTEN: Op = Op {
     sig: sig("unflatten(Tensor self, Dim dim, int[] sizes) -> Tensor"),
     doc: "Splits one dimension into several; one of the sizes may be -1. A view where possible.",
     body: decompose(|c| {
-        let (t, parts) = (c.tensor(0)?, c.ints(2)?);
-        let dim = c.dim(1);
+        let (t, parts) = (c.tensor(0)?, c.ints("sizes")?);
+        let dim = c.dim("dim");
         if parts.is_empty() {
             return Err(Error::runtime("unflatten: sizes must be non-empty"));
         }
@@ -134,7 +134,7 @@ pub static MOVEDIM: Op = Op {
     sig: sig("movedim.int(Tensor self, int source, int destination) -> Tensor"),
     doc: "Moves one dimension to another place; the others keep their order.",
     aliases: &["moveaxis"],
-    body: decompose(|c| moved(c, &[c.int(1)?], &[c.int(2)?])),
+    body: decompose(|c| moved(c, &[c.int("source")?], &[c.int("destination")?])),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,4], 0, 2", "f32[2,3,4], -1, 0"],
     errors: &[("f32[2,3], 2, 0", "IndexError", "Dimension out of range")],
@@ -146,7 +146,7 @@ pub static MOVEDIM_LIST: Op = Op {
     sig: sig("movedim.intlist(Tensor self, int[] source, int[] destination) -> Tensor"),
     doc: "Moves dimensions to other places; the others keep their order.",
     aliases: &["moveaxis"],
-    body: decompose(|c| moved(c, c.ints(1)?, c.ints(2)?)),
+    body: decompose(|c| moved(c, c.ints("source")?, c.ints("destination")?)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,4], (0, 1), (-1, 0)"],
     errors: &[
@@ -161,7 +161,7 @@ pub static EXPAND_AS: Op = Op {
     sig: sig("expand_as(Tensor self, Tensor other) -> Tensor"),
     doc: "Expanded to the shape of `other`.",
     forms: M,
-    body: decompose(|c| EXPAND.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
+    body: decompose(|c| EXPAND.calls((c.tensor(0)?, c.tensor("other")?.shape()))),
     vjp: Vjp::Composite,
     samples: &["f32[3], f32[2,3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the existing size")],
@@ -173,7 +173,7 @@ pub static VIEW_AS: Op = Op {
     sig: sig("view_as(Tensor self, Tensor other) -> Tensor"),
     doc: "A view in the shape of `other`.",
     forms: M,
-    body: decompose(|c| VIEW.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
+    body: decompose(|c| VIEW.calls((c.tensor(0)?, c.tensor("other")?.shape()))),
     vjp: Vjp::Composite,
     samples: &["f32[6], f32[2,3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "is invalid for input of size 2")],
@@ -185,7 +185,7 @@ pub static RESHAPE_AS: Op = Op {
     sig: sig("reshape_as(Tensor self, Tensor other) -> Tensor"),
     doc: "Reshaped to the shape of `other`.",
     forms: M,
-    body: decompose(|c| RESHAPE.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
+    body: decompose(|c| RESHAPE.calls((c.tensor(0)?, c.tensor("other")?.shape()))),
     vjp: Vjp::Composite,
     samples: &["f32[6], f32[2,3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "is invalid for input of size 2")],
@@ -196,7 +196,7 @@ pub static RESHAPE_AS: Op = Op {
 pub static BROADCAST_TO: Op = Op {
     sig: sig("broadcast_to(Tensor self, Size size) -> Tensor"),
     doc: "Expanded to a shape: `expand` under another name.",
-    body: decompose(|c| EXPAND.calls((c.tensor(0)?, c.ints(1)?))),
+    body: decompose(|c| EXPAND.calls((c.tensor(0)?, c.ints("size")?))),
     vjp: Vjp::Composite,
     samples: &["f32[3], (2, 3)", "f32[2,1], (2, 4)"],
     errors: &[("f32[2], (3,)", "RuntimeError", "must match the existing size")],
@@ -236,7 +236,7 @@ fn at_least(t: &Tensor, rank: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn all_at_least(c: &Call, rank: usize) -> Result<Vec<Tensor>> {
-    c.tensors(0).iter().map(|t| at_least(t, rank)).collect()
+    c.tensors("tensors").iter().map(|t| at_least(t, rank)).collect()
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
@@ -301,7 +301,7 @@ pub static BROADCAST_TENSORS: Op = Op {
     sig: sig("broadcast_tensors(Tensors tensors=[]) -> Tensor[]"),
     doc: "Every tensor expanded to the shape that all of them broadcast to.",
     forms: F,
-    body: decompose(|c| Ok(broadcast_all(&c.tensors(0))?.into())),
+    body: decompose(|c| Ok(broadcast_all(&c.tensors("tensors"))?.into())),
     vjp: Vjp::Composite,
     samples: &["[f32[2,1], f32[3]]", "[f32[], f32[2]]"],
     errors: &[("[f32[2], f32[3]]", "RuntimeError", "must match the size")],
@@ -327,8 +327,8 @@ pub static MESHGRID: Op = Op {
     doc: "Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two.",
     forms: F,
     body: decompose(|c| {
-        let mut list = c.tensors(0);
-        let swap = c.opt_choice(1) == Some(Indexing::Xy) && list.len() >= 2;
+        let mut list = c.tensors("tensors");
+        let swap = c.opt_choice("indexing") == Some(Indexing::Xy) && list.len() >= 2;
         if list.is_empty() {
             return Err(Error::runtime("meshgrid expects a non-empty TensorList"));
         }

@@ -39,9 +39,9 @@ const PLACING: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (g, shape) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
+            let (g, shape) = (c.tensor("grad")?, to_shape(c.ints("input_size")?)?);
             let sizes: Ints = g.shape().iter().map(|&d| d as i64).collect();
-            Layout::as_strided(&sizes, c.ints(2)?, c.int(3)?, checked_numel(&shape)?)?;
+            Layout::as_strided(&sizes, c.ints("stride")?, c.int("offset")?, checked_numel(&shape)?)?;
             Ok(Spec::one(&shape, g.dtype(), g.device()))
         },
         place,
@@ -50,7 +50,7 @@ const PLACING: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let g = c.g().contiguous();
         let Some(l) = g.get().map(|t| t.layout().clone()) else { return g };
-        let (stride, offset) = (c.ints(2), c.int(3) + l.offset as i64);
+        let (stride, offset) = (c.ints("stride"), c.int("offset") + l.offset as i64);
         AS_STRIDED_VIEW.call((g, c.sizes(0), stride, offset, geometry(&l)))
     })]),
     samples: &["f32[2,2], (6,), (2, 1), 1"],
@@ -78,10 +78,10 @@ pub static DIAGONAL_BACKWARD: Op = Op {
 };
 
 fn place(c: &Call, out: &[Tensor]) -> Result<()> {
-    let g = c.tensor(0)?;
+    let g = c.tensor("grad")?;
     out[0].fill_raw(crate::dtype::Scalar::Int(0))?;
-    let strides = c.ints(2)?.iter().map(|&s| s as usize).collect();
-    let layout = Layout { shape: g.shape().into(), strides, offset: c.int(3)? as usize };
+    let strides = c.ints("stride")?.iter().map(|&s| s as usize).collect();
+    let layout = Layout { shape: g.shape().into(), strides, offset: c.int("offset")? as usize };
     out[0].with_layout(layout).copy_raw(g)
 }
 
@@ -98,7 +98,7 @@ impl VjpCtx<'_> {
 pub static NARROW: Op = Op {
     sig: sig("narrow(Tensor self, int dim, int start, int length) -> Tensor"),
     doc: "The indices `start .. start + length` of a dimension, as a view.",
-    body: decompose(|c| narrow(c, c.int(2)?)),
+    body: decompose(|c| narrow(c, c.int("start")?)),
     vjp: Vjp::Composite,
     samples: &["f32[3,4], 0, 1, 2", "f32[3,4], -1, -3, 2", "f32[3], 0, 3, 0"],
     errors: &[
@@ -113,7 +113,7 @@ pub static NARROW_TENSOR: Op = Op {
     sig: sig("narrow.Tensor(Tensor self, int dim, Tensor start, int length) -> Tensor"),
     doc: "The indices from a 0-d integer tensor `start` on.",
     body: reads_host(|c| {
-        let start = c.tensor(2)?;
+        let start = c.tensor("start")?;
         if start.ndim() != 0 || !start.dtype().is_int() {
             return Err(Error::runtime("start must be an 0-dim integral Tensor."));
         }
@@ -126,14 +126,14 @@ pub static NARROW_TENSOR: Op = Op {
 };
 
 fn narrow(c: &Call, start: i64) -> Result<Outputs> {
-    let (t, length) = (c.tensor(0)?, c.int(3)?);
+    let (t, length) = (c.tensor(0)?, c.int("length")?);
     if t.ndim() == 0 {
         return Err(Error::runtime("narrow() cannot be applied to a 0-dim tensor."));
     }
     if length < 0 {
         return Err(Error::runtime("narrow(): length must be non-negative."));
     }
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = wrap_dim(c.int("dim")?, t.ndim())?;
     let n = t.size(dim) as i64;
     if start < -n || start > n {
         return Err(Error::index(format!(
@@ -151,7 +151,7 @@ fn narrow(c: &Call, start: i64) -> Result<Outputs> {
 pub static DIAGONAL: Op = Op {
     sig: sig("diagonal(Tensor self, int offset=0, Dim dim1=0, Dim dim2=1) -> Tensor"),
     doc: "The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down).",
-    body: Body::View(|c| c.tensor(0)?.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)),
+    body: Body::View(|c| c.tensor(0)?.layout().diagonal(c.int("offset")?, c.int("dim1")?, c.int("dim2")?)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let at = |i| c.int(i);
         c.unwindow(&DIAGONAL_BACKWARD, |l| l.diagonal(at(1), at(2), at(3)))
@@ -170,7 +170,7 @@ pub static LINALG_DIAGONAL: Op = Op {
     sig: sig("linalg.diagonal(Tensor A, *, int offset=0, Dim dim1=-2, Dim dim2=-1) -> Tensor"),
     doc: "`diagonal` of matrices: of the last two dimensions by default.",
     forms: F,
-    body: decompose(|c| DIAGONAL.calls((c.tensor(0)?, c.int(1)?, c.int(2)?, c.int(3)?))),
+    body: decompose(|c| DIAGONAL.calls((c.tensor("A")?, c.int("offset")?, c.int("dim1")?, c.int("dim2")?))),
     vjp: Vjp::Composite,
     samples: &["f32[3,4]", "f32[2,3,4]", "f32[2,3,4], offset=1, dim1=0"],
     errors: &[("f32[3,3], dim1=1, dim2=1", "RuntimeError", "cannot be identical")],
@@ -200,8 +200,8 @@ pub static UNFOLD: Op = Op {
 };
 
 fn unfolded(l: &Layout, c: &impl Dimensions) -> Result<Layout> {
-    let (size, step) = (c.int(2)?, c.int(3)?);
-    let dim = c.dim(1);
+    let (size, step) = (c.int("size")?, c.int("step")?);
+    let dim = c.dim("dimension");
     let n = l.shape.get(dim).copied().unwrap_or(1) as i64;
     if size < 0 {
         return Err(Error::runtime(format!("size is {size} but must be >= 0")));
@@ -254,7 +254,7 @@ fn cut_evenly(t: &Tensor, dim: usize, sections: i64) -> Result<Outputs> {
 pub static TENSOR_SPLIT: Op = Op {
     sig: sig("tensor_split.sections(Tensor self, int sections, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into `sections` parts whose sizes differ by one at most.",
-    body: decompose(|c| cut_evenly(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.int(1)?)),
+    body: decompose(|c| cut_evenly(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.int("sections")?)),
     vjp: Vjp::Composite,
     samples: &["f32[7], 3", "f32[2,4], 2, 1", "f32[2], 3"],
     errors: &[("f32[3], 0", "RuntimeError", "must be larger than 0")],
@@ -264,7 +264,7 @@ pub static TENSOR_SPLIT: Op = Op {
 pub static TENSOR_SPLIT_INDICES: Op = Op {
     sig: sig("tensor_split.indices(Tensor self, int[] indices, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension before each of the given indices.",
-    body: decompose(|c| cut_at(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.ints(1)?)),
+    body: decompose(|c| cut_at(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.ints("indices")?)),
     vjp: Vjp::Composite,
     samples: &["f32[7], (1, 6)", "f32[2,4], (1,), 1"],
     errors: &[("f32[3], (1,), 1", "IndexError", "Dimension out of range")],
@@ -277,7 +277,7 @@ pub static TENSOR_SPLIT_TENSOR: Op = Op {
     ),
     doc: "Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices.",
     body: reads_host(|c| {
-        let (t, how, dim) = (c.tensor(0)?, c.tensor(1)?, nonscalar_dim(c, 2, SCALAR)?);
+        let (t, how, dim) = (c.tensor(0)?, c.tensor("tensor_indices_or_sections")?, nonscalar_dim(c, 2, SCALAR)?);
         if how.ndim() > 1 || how.dtype() != crate::dtype::DType::I64 {
             return Err(Error::runtime(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor of dtype int64",

@@ -33,7 +33,7 @@ fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
 /// The same parts of every example: the dimension, an `int`, is one further back.
 fn behind_batch(c: &BatchedCall) -> Result<Outputs> {
     let mut args: Args = c.args.iter().map(|v| v.reborrow()).collect();
-    args[2] = (wrap_dim(c.int(2)?, c.ndim(0))? as i64 + 1).into();
+    args[2] = (wrap_dim(c.int("dim")?, c.ndim(0))? as i64 + 1).into();
     c.again(&args)
 }
 
@@ -52,7 +52,7 @@ pub static SPLIT: Op = Op {
 pub static SPLIT_SIZES: Op = Op {
     sig: sig("split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
-    body: Body::Views(|c| split_layouts(c, 2, c.ints(1)?)),
+    body: Body::Views(|c| split_layouts(c, 2, c.ints("split_size_or_sections")?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     node: "SplitWithSizesBackward0",
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (4,), 1"],
@@ -68,7 +68,7 @@ pub static SPLIT_SIZES: Op = Op {
 pub static SPLIT_WITH_SIZES: Op = Op {
     sig: sig("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
-    body: decompose(|c| SPLIT_SIZES.calls((c.tensor(0)?, c.ints(1)?, c.int(2)?))),
+    body: decompose(|c| SPLIT_SIZES.calls((c.tensor(0)?, c.ints("split_sizes")?, c.int("dim")?))),
     vjp: Vjp::Composite,
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
     errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
@@ -102,7 +102,10 @@ pub static UNSAFE_SPLIT: Op = Op {
 pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
     sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into parts that autograd does not take for views.",
-    body: opaque(|c| specs(c, split_layouts(c, 2, c.ints(1)?)?), |c| split_views(c, split_layouts(c, 2, c.ints(1)?)?)),
+    body: opaque(
+        |c| specs(c, split_layouts(c, 2, c.ints("split_sizes")?)?),
+        |c| split_views(c, split_layouts(c, 2, c.ints("split_sizes")?)?),
+    ),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
     errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
@@ -113,7 +116,7 @@ pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
 
 /// Chunks by ops that split into parts of a size, and of given sizes.
 fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> {
-    let (t, chunks) = (c.tensor(0)?, c.int(1)?);
+    let (t, chunks) = (c.tensor(0)?, c.int("chunks")?);
     let dim = nonscalar_dim(c, 2, "chunk expects at least a 1-dimensional tensor")?;
     if chunks <= 0 {
         return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
@@ -152,7 +155,7 @@ pub static UNSAFE_CHUNK: Op = Op {
 
 /// The gradients of the parts of a split, concatenated; zeros for undefined ones.
 fn joined(c: &VjpCtx) -> Term {
-    crate::ops::movement::cat::joined((0..c.grads.len()).map(|i| c.gi(i)), c.int(2))
+    crate::ops::movement::cat::joined((0..c.grads.len()).map(|i| c.gi(i)), c.int("dim"))
 }
 
 pub static UNBIND: Op = Op {
@@ -160,7 +163,7 @@ pub static UNBIND: Op = Op {
     doc: "Each index of a dimension as a view of its own.",
     body: Body::Views(|c| {
         let t = c.tensor(0)?;
-        let dim = c.dim(1);
+        let dim = c.dim("dim");
         if t.ndim() == 0 {
             return Err(Error::index("Dimension specified as 0 but tensor has no dimensions"));
         }
@@ -170,7 +173,7 @@ pub static UNBIND: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let parts: Result<Vec<_>> = (0..c.grads.len()).map(|i| c.gi(i).ok()).collect();
-        parts.map_or_else(Term::from, |p| crate::ops::movement::cat::STACK.call((p, c.int(1))))
+        parts.map_or_else(Term::from, |p| crate::ops::movement::cat::STACK.call((p, c.int("dim"))))
     })]),
     samples: &["f32[3,2]", "f32[2,3], 1"],
     errors: &[("f32[2], 2", "IndexError", "Dimension out of range")],

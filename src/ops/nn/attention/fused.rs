@@ -109,8 +109,8 @@ fn checked(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>) 
 }
 
 fn infer(c: &Call) -> Result<Specs> {
-    let (query, mask) = (c.tensor(0)?, c.opt_tensor(MASK));
-    let [batch, heads, rows, depth] = checked(query, c.tensor(1)?, c.tensor(2)?, mask)?;
+    let (query, mask) = (c.tensor("query")?, c.opt_tensor(MASK));
+    let [batch, heads, rows, depth] = checked(query, c.tensor("key")?, c.tensor("value")?, mask)?;
     if c.float(DROP)? > 0.0 {
         return Err(Error::runtime("the fused attention has no dropout"));
     }
@@ -172,7 +172,7 @@ fn on_gpu(
 }
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    if out[0].numel() == 0 || c.tensor(1)?.numel() == 0 {
+    if out[0].numel() == 0 || c.tensor("key")?.numel() == 0 {
         out[0].fill_raw(0.0.into())?;
         return out[1].fill_raw(f64::NEG_INFINITY.into());
     }
@@ -180,13 +180,19 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    if c.tensor(0)?.numel() == 0 || c.tensor(1)?.numel() == 0 || c.tensor(2)?.numel() == 0 {
+    if c.tensor("grad_out")?.numel() == 0 || c.tensor("query")?.numel() == 0 || c.tensor("key")?.numel() == 0 {
         return out.iter().try_for_each(|t| t.fill_raw(0.0.into()));
     }
-    let sums = Term::from(c.tensor(5)?).contiguous().ok()?;
+    let sums = Term::from(c.tensor("logsumexp")?).contiguous().ok()?;
     let results = [&out[0].gpu_view()?, &out[1].gpu_view()?, &out[2].gpu_view()?];
     on_gpu(c, 1, [B_MASK, B_CAUSAL, B_SCALE], &|o| {
-        gpu::attention_backward(o, &c.tensor(0)?.gpu_view()?, &c.tensor(4)?.gpu_view()?, &sums.gpu_view()?, results)
+        gpu::attention_backward(
+            o,
+            &c.tensor("grad_out")?.gpu_view()?,
+            &c.tensor("out")?.gpu_view()?,
+            &sums.gpu_view()?,
+            results,
+        )
     })
 }
 
@@ -196,7 +202,7 @@ fn staged(t: &Tensor, dtype: DType) -> Result<Tensor> {
 }
 
 fn run_forward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let given = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+    let given = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
     let operands = Operands::of(given, c.opt_tensor(MASK), c.flag(CAUSAL), c.opt_float(SCALE))?;
     let result = staged(&out[0], wide(given[0]))?;
     if result.numel() > 0 {
@@ -234,7 +240,7 @@ fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
                 scale: call.opt_float(SCALE),
                 gqa: true,
             };
-            let [output, _] = composed([call.tensor(0)?, call.tensor(1)?, call.tensor(2)?], &options)?;
+            let [output, _] = composed([call.tensor("query")?, call.tensor("key")?, call.tensor("value")?], &options)?;
             output.outputs()
         });
     }
@@ -267,12 +273,12 @@ pub static FLASH_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let [query, key, value] = [c.tensor(1)?, c.tensor(2)?, c.tensor(3)?];
+            let [query, key, value] = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
             let sizes = checked(query, key, value, c.opt_tensor(B_MASK))?;
             let like = |i: usize| -> Result<bool> {
                 Ok(c.tensor(i)?.shape() == sizes && c.tensor(i)?.dtype() == query.dtype())
             };
-            let sums = c.tensor(5)?;
+            let sums = c.tensor("logsumexp")?;
             if !like(0)? || !like(4)? || sums.shape() != &sizes[..3] || sums.dtype() != wide(query) {
                 return Err(refused());
             }
@@ -296,11 +302,14 @@ pub static FLASH_BACKWARD: Op = Op {
 };
 
 fn run_backward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let given = [c.tensor(1)?, c.tensor(2)?, c.tensor(3)?];
+    let given = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
     let dtype = wide(given[0]);
     let operands = Operands::of(given, c.opt_tensor(B_MASK), c.flag(B_CAUSAL), c.opt_float(B_SCALE))?;
-    let (grad, output, sums) =
-        (dense(c.tensor(0)?, dtype)?, dense(c.tensor(4)?, dtype)?, c.tensor(5)?.dense_copy(dtype)?);
+    let (grad, output, sums) = (
+        dense(c.tensor("grad_out")?, dtype)?,
+        dense(c.tensor("out")?, dtype)?,
+        c.tensor("logsumexp")?.dense_copy(dtype)?,
+    );
     let results: Vec<Tensor> = out.iter().map(|t| staged(t, dtype)).collect::<Result<_>>()?;
     let views = [results[0].cpu_view()?, results[1].cpu_view()?, results[2].cpu_view()?];
     backward(&operands.heads()?, grad.cpu_view()?, output.cpu_view()?, sums.cpu_view()?, views)?;

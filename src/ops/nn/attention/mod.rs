@@ -97,7 +97,7 @@ impl<'a> Options<'a> {
 }
 
 fn attention(c: &Call) -> Result<Outputs> {
-    let [query, key, value] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+    let [query, key, value] = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
     check(query, key, value, c.opt_tensor(MASK))?;
     let (operands, options) = ([query, key, value], Options::of(c)?);
     if options.causal && options.mask.is_some() {
@@ -238,7 +238,7 @@ pub static ATTENTION_MATH: Op = Op {
     doc: "`scaled_dot_product_attention` by other ops, and its weights [.., L, S].",
     forms: HIDDEN,
     body: decompose(|c| {
-        let [query, key, value] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+        let [query, key, value] = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
         check(query, key, value, c.opt_tensor(MASK))?;
         if c.flag(CAUSAL) && c.opt_tensor(MASK).is_some() {
             return Err(Error::runtime(EXCLUSIVE));

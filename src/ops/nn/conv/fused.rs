@@ -42,7 +42,7 @@ impl Steps {
 
 fn infer(c: &Call) -> Result<Specs> {
     let (steps, format) = motion(c)?;
-    let (x, w) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, w) = (c.tensor(0)?, c.tensor("weight")?);
     let (filters, places) = steps.result(x, w.shape())?;
     let sizes: Ints = [x.size(0) as i64, filters].into_iter().chain(places).collect();
     let layout = Layout::contiguous(&to_shape(&sizes)?);
@@ -51,23 +51,23 @@ fn infer(c: &Call) -> Result<Specs> {
 }
 
 fn run(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, w) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, w) = (c.tensor(0)?, c.tensor("weight")?);
     let steps = Steps::of(c, w.ndim() - 2)?;
-    let bias = c.opt_tensor(2).map(|b| b.cpu_view()).transpose()?;
+    let bias = c.opt_tensor("bias").map(|b| b.cpu_view()).transpose()?;
     convolution(x.cpu_view()?, w.cpu_view()?, bias, out[0].cpu_view()?, &steps.motion())
 }
 
 fn run_then(c: &Call, out: &[Tensor], then: &Epilogue) -> Result<()> {
-    let (x, w) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, w) = (c.tensor(0)?, c.tensor("weight")?);
     let steps = Steps::of(c, w.ndim() - 2)?;
-    let bias = c.opt_tensor(2).map(|b| b.cpu_view()).transpose()?;
+    let bias = c.opt_tensor("bias").map(|b| b.cpu_view()).transpose()?;
     convolution_then(x.cpu_view()?, w.cpu_view()?, bias, out[0].cpu_view()?, &steps.motion(), Some(then))
 }
 
 fn run_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, w) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, w) = (c.tensor(0)?, c.tensor("weight")?);
     let steps = Steps::of(c, w.ndim() - 2)?;
-    let bias = c.opt_tensor(2).map(|b| b.gpu_view()).transpose()?;
+    let bias = c.opt_tensor("bias").map(|b| b.gpu_view()).transpose()?;
     gpu::convolution(&x.gpu_view()?, &w.gpu_view()?, bias.as_ref(), &out[0].gpu_view()?, &steps.motion())
 }
 
@@ -95,8 +95,8 @@ pub static CONVOLUTION_KERNEL: Op = Op {
 
 /// The shape of the weight, if it is that of a convolution whose result has the gradient's shape.
 fn infer_weights(c: &Call) -> Result<Specs> {
-    let (grad, x) = (c.tensor(0)?, c.tensor(1)?);
-    let shape = to_shape(c.ints(2)?)?;
+    let (grad, x) = (c.tensor("grad")?, c.tensor("input")?);
+    let shape = to_shape(c.ints("size")?)?;
     let ranks = (3..=5).contains(&shape.len()) && grad.ndim() == shape.len() && x.ndim() == shape.len();
     if !ranks || grad.dtype() != x.dtype() {
         return Err(Error::runtime("gradient, input and weight must have the same three to five dimensions and dtype"));
@@ -121,13 +121,13 @@ fn infer_weights(c: &Call) -> Result<Specs> {
 }
 
 fn run_weights(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (grad, x) = (c.tensor(0)?, c.tensor(1)?);
+    let (grad, x) = (c.tensor("grad")?, c.tensor("input")?);
     let steps = Steps::of(c, x.ndim() - 2)?;
     weight_gradient(grad.cpu_view()?, x.cpu_view()?, out[0].cpu_view()?, &steps.motion())
 }
 
 fn run_weights_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (grad, x) = (c.tensor(0)?, c.tensor(1)?);
+    let (grad, x) = (c.tensor("grad")?, c.tensor("input")?);
     let steps = Steps::of(c, x.ndim() - 2)?;
     gpu::convolution_weight_gradient(&grad.gpu_view()?, &x.gpu_view()?, &out[0].gpu_view()?, &steps.motion())
 }

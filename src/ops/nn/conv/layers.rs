@@ -65,32 +65,32 @@ fn run(c: &Call, dims: usize, input: Term, s: Settings) -> Result<Outputs> {
 
 fn plain<const N: usize>(c: &Call) -> Result<Outputs> {
     let settings = Settings {
-        stride: c.ints(3)?.into(),
-        padding: c.ints(4)?.into(),
-        dilation: c.ints(5)?.into(),
+        stride: c.ints("stride")?.into(),
+        padding: c.ints("padding")?.into(),
+        dilation: c.ints("dilation")?.into(),
         output_padding: smallvec![0],
         transposed: false,
-        groups: c.int(6)?,
+        groups: c.int("groups")?,
     };
     run(c, N, c.tensor(0)?.into(), settings)
 }
 
 fn transposed<const N: usize>(c: &Call) -> Result<Outputs> {
     let settings = Settings {
-        stride: c.ints(3)?.into(),
-        padding: c.ints(4)?.into(),
+        stride: c.ints("stride")?.into(),
+        padding: c.ints("padding")?.into(),
         dilation: c.ints(7)?.into(),
         output_padding: c.ints(5)?.into(),
         transposed: true,
-        groups: c.int(6)?,
+        groups: c.int("groups")?,
     };
     run(c, N, c.tensor(0)?.into(), settings)
 }
 
 /// Zeros before and after each dimension for a result of the input's size; one more after, where their sum is odd.
 fn same(c: &Call, dims: usize) -> Result<(Ints, Ints)> {
-    let (w, dilation) = (c.tensor(1)?, each(c.ints(5)?, dims));
-    if c.ints(3)?.iter().any(|&s| s != 1) {
+    let (w, dilation) = (c.tensor("weight")?, each(c.ints("dilation")?, dims));
+    if c.ints("stride")?.iter().any(|&s| s != 1) {
         return Err(Error::runtime("padding='same' is not supported for strided convolutions"));
     }
     if w.ndim() != dims + 2 || dilation.len() != dims {
@@ -103,7 +103,7 @@ fn same(c: &Call, dims: usize) -> Result<(Ints, Ints)> {
 
 fn by_name<const N: usize>(c: &Call) -> Result<Outputs> {
     let input = c.tensor(0)?;
-    let (padding, more) = match c.str(4).unwrap_or("valid") {
+    let (padding, more) = match c.str("padding").unwrap_or("valid") {
         "valid" => (smallvec![0; N], smallvec![0; N]),
         "same" => same(c, N)?,
         name => return Err(Error::runtime(format!("Invalid padding string: '{name}'"))),
@@ -112,18 +112,18 @@ fn by_name<const N: usize>(c: &Call) -> Result<Outputs> {
     let after: Ints = more.iter().rev().flat_map(|&m| [0, m]).collect();
     let input = if uneven { CONSTANT_PAD_ND.call((input, after, 0)) } else { Term::from(input) };
     let settings = Settings {
-        stride: c.ints(3)?.into(),
+        stride: c.ints("stride")?.into(),
         padding,
-        dilation: c.ints(5)?.into(),
+        dilation: c.ints("dilation")?.into(),
         output_padding: smallvec![0],
         transposed: false,
-        groups: c.int(6)?,
+        groups: c.int("groups")?,
     };
     run(c, N, input, settings)
 }
 
 fn uneven<const N: usize>(c: &Call) -> Option<String> {
-    let odd = c.str(4) == Some("same") && same(c, N).is_ok_and(|(_, more)| more.contains(&1));
+    let odd = c.str("padding") == Some("same") && same(c, N).is_ok_and(|(_, more)| more.contains(&1));
     odd.then(|| {
         "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created"
             .into()

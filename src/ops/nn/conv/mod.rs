@@ -57,8 +57,8 @@ impl Steps {
             padding: each(4, "padding")?,
             dilation: each(5, "dilation")?,
             output_padding: each(7, "output_padding")?,
-            groups: c.int(8)?,
-            transposed: c.flag(6),
+            groups: c.int("groups")?,
+            transposed: c.flag("transposed"),
         })
     }
     fn check(&self) -> Result<()> {
@@ -288,7 +288,7 @@ fn stuff(x: Term, inner: &[i64], steps: &Steps) -> Term {
 
 /// The motion of a call and the format of its result, after all checks.
 fn motion(c: &Call) -> Result<(Steps, Format)> {
-    let (x, w, bias) = (c.tensor(0)?, c.tensor(1)?, c.opt_tensor(2));
+    let (x, w, bias) = (c.tensor(0)?, c.tensor("weight")?, c.opt_tensor("bias"));
     if !(3..=5).contains(&w.ndim()) {
         return Err(Error::runtime(format!(
             "weight should have three to five dimensions, of which up to three are the kernel's; got a weight of size {}",
@@ -314,7 +314,7 @@ fn motion(c: &Call) -> Result<(Steps, Format)> {
 
 fn convolution(c: &Call) -> Result<Outputs> {
     let (steps, format) = motion(c)?;
-    let (x, w, bias) = (c.tensor(0)?, c.tensor(1)?, c.opt_tensor(2));
+    let (x, w, bias) = (c.tensor(0)?, c.tensor("weight")?, c.opt_tensor("bias"));
     Ok(smallvec![match steps.transposed {
         false => forward(x.into(), w.into(), bias, &steps, format)?,
         true => spread(x, w, bias, &steps, format)?,

@@ -230,7 +230,7 @@ fn steps(c: &VjpCtx, g: Term, image: Option<Ints>, first: usize) -> Args<'static
 
 fn windows_of_columns(c: &Call) -> Result<Windows> {
     let t = c.tensor(0)?;
-    let image = match c.ints(1)? {
+    let image = match c.ints("output_size")? {
         &[n] => [n, n],
         &[h, w] => [h, w],
         list => {

@@ -46,7 +46,7 @@ fn bases(size: &[i64], align_corners: bool, like: (DType, crate::device::Device)
 }
 
 fn grid_specs(c: &Call) -> Result<Specs> {
-    let (theta, size) = (c.tensor(0)?, c.ints(1)?);
+    let (theta, size) = (c.tensor("theta")?, c.ints("size")?);
     if !matches!(size.len(), 4 | 5) {
         return Err(Error::runtime("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs."));
     }
@@ -79,15 +79,15 @@ pub static AFFINE_GRID_GENERATOR: Op = Op {
     forms: F,
     body: opaque(grid_specs, |c| {
         grid_specs(c)?;
-        let (theta, size) = (c.tensor(0)?, c.ints(1)?);
-        let base = bases(size, c.flag(2), (theta.dtype(), theta.device()))?;
+        let (theta, size) = (c.tensor("theta")?, c.ints("size")?);
+        let base = bases(size, c.flag("align_corners"), (theta.dtype(), theta.device()))?;
         let dims = size.len() as i64 - 2;
         let shape: Ints = [size[0]].into_iter().chain(size[2..].iter().copied()).chain([dims]).collect();
         BMM.call((base, Term::from(theta).transpose(1, 2))).reshape(&shape).outputs()
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let f = c.meta_of(0);
-        let base = match bases(c.ints(1), c.flag(2), (f.dtype, f.device)) {
+        let base = match bases(c.ints("size"), c.flag("align_corners"), (f.dtype, f.device)) {
             Ok(base) => base,
             Err(e) => return e.into(),
         };
@@ -117,7 +117,7 @@ pub static AFFINE_GRID: Op = Op {
     doc: "The grid `[N, H, W, 2]` or `[N, D, H, W, 3]` for `grid_sample` of a result of `size`, from affine maps `[N, 2, 3]` or `[N, 3, 4]`.",
     forms: F,
     body: decompose(|c| {
-        let (theta, size) = (c.tensor(0)?, c.ints(1)?);
+        let (theta, size) = (c.tensor("theta")?, c.ints("size")?);
         if !theta.dtype().is_float() {
             return Err(Error::value(format!("Expected theta to have floating point type, but got {}", theta.dtype())));
         }
@@ -142,7 +142,7 @@ pub static AFFINE_GRID: Op = Op {
         if !unit(c) && size.iter().any(|&n| n <= 0) {
             return Err(Error::value(format!("Expected non-zero, positive output size. Got {}", Show(size))));
         }
-        AFFINE_GRID_GENERATOR.calls((theta, size, c.flag(2)))
+        AFFINE_GRID_GENERATOR.calls((theta, size, c.flag("align_corners")))
     }),
     vjp: Vjp::Composite,
     warns: Some(|c| {
@@ -167,5 +167,5 @@ pub static AFFINE_GRID: Op = Op {
 
 /// Whether a spatial dimension of one element is to have its corners aligned.
 fn unit(c: &Call) -> bool {
-    c.flag(2) && c.opt_ints(1).is_some_and(|size| size.iter().skip(2).min() == Some(&1))
+    c.flag("align_corners") && c.opt_ints("size").is_some_and(|size| size.iter().skip(2).min() == Some(&1))
 }

@@ -22,7 +22,7 @@ pub static GRID_SAMPLE: Op = Op {
     doc: "The input `[N, C, (D,) H, W]` at the points `[N, .., 2 or 3]` of a grid, whose coordinates (x, y, z) are -1 at the start and 1 at the end of a dimension: at the outer edges, or with `align_corners` at the centres of the corner elements. Modes: 'bilinear', 'nearest', 'bicubic'. Outside there are 'zeros', the 'border' or a 'reflection'. Jaderberg et al., arXiv:1506.02025.",
     forms: F,
     body: decompose(|c| {
-        let mode = match c.str(2).unwrap_or_default() {
+        let mode = match c.str("mode").unwrap_or_default() {
             "bilinear" => 0,
             "nearest" => 1,
             "bicubic" => 2,
@@ -32,7 +32,7 @@ pub static GRID_SAMPLE: Op = Op {
                 )));
             }
         };
-        let outside = match c.str(3).unwrap_or_default() {
+        let outside = match c.str("padding_mode").unwrap_or_default() {
             "zeros" => 0,
             "border" => 1,
             "reflection" => 2,
@@ -42,7 +42,7 @@ pub static GRID_SAMPLE: Op = Op {
                 )));
             }
         };
-        GRID_SAMPLER.calls((c.tensor(0)?, c.tensor(1)?, mode, outside, c.flag(4)))
+        GRID_SAMPLER.calls((c.tensor(0)?, c.tensor("grid")?, mode, outside, c.flag("align_corners")))
     }),
     vjp: Vjp::Composite,
     warns: Some(|c| c.args[4].is_none().then(|| DEFAULT.into())),
@@ -82,7 +82,7 @@ pub static GRID_SAMPLER: Op = Op {
     doc: "`nn.functional.grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection.",
     forms: F,
     body: decompose(|c| {
-        let (x, grid) = (c.tensor(0)?, c.tensor(1)?);
+        let (x, grid) = (c.tensor(0)?, c.tensor("grid")?);
         let op = match x.ndim() {
             4 => &GRID_SAMPLER_2D,
             5 => &GRID_SAMPLER_3D,
@@ -95,7 +95,7 @@ pub static GRID_SAMPLER: Op = Op {
                 )));
             }
         };
-        op.calls((x, grid, c.int(2)?, c.int(3)?, c.flag(4)))
+        op.calls((x, grid, c.int("interpolation_mode")?, c.int("padding_mode")?, c.flag("align_corners")))
     }),
     vjp: Vjp::Composite,
     samples: &["f32[1,2,4,5], f32[1,3,4,2](-1.3..1.3), 0, 0, False"],
@@ -157,7 +157,7 @@ fn check(dims: usize, x: &Tensor, grid: &Tensor) -> Result<()> {
 }
 
 fn sampled<const D: usize>(c: &Call) -> Result<Specs> {
-    let (x, grid) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, grid) = (c.tensor(0)?, c.tensor("grid")?);
     settings(c, 2)?;
     check(D, x, grid)?;
     let shape: Dims = x.shape()[..2].iter().chain(&grid.shape()[1..D + 1]).copied().collect();
@@ -192,7 +192,7 @@ fn flat(x: &Tensor, grid: &Tensor) -> ([usize; 3], [usize; 3]) {
 }
 
 fn sample(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, grid, s) = (c.tensor(0)?, c.tensor(1)?, settings(c, 2)?);
+    let (x, grid, s) = (c.tensor(0)?, c.tensor("grid")?, settings(c, 2)?);
     if out[0].numel() == 0 {
         return Ok(());
     }
@@ -212,15 +212,15 @@ fn described<'a>(x: &'a Tensor, grid: &'a Tensor, s: Settings) -> Result<Sampled
 /// One kernel a gradient; if the gradient is recorded, the steps of the composition.
 fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     if crate::autograd::forward::differentiating() {
-        return c.through(|c| super::grid_steps::sampled(c.tensor(0)?, c.tensor(1)?, settings(c, 2)?));
+        return c.through(|c| super::grid_steps::sampled(c.tensor(0)?, c.tensor("grid")?, settings(c, 2)?));
     }
     let args: Args = smallvec![
         c.g().into_arg()?,
         c.arg(0).into_arg()?,
         c.arg(1).into_arg()?,
-        c.int(2).into(),
-        c.int(3).into(),
-        c.flag(4).into(),
+        c.int("interpolation_mode").into(),
+        c.int("padding_mode").into(),
+        c.flag("align_corners").into(),
         c.wants(0).into(),
         c.wants(1).into(),
     ];
@@ -267,7 +267,7 @@ pub static GRID_SAMPLER_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (g, x, grid) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+            let (g, x, grid) = (c.tensor("grad_output")?, c.tensor("input")?, c.tensor("grid")?);
             settings(c, 3)?;
             if !matches!(x.ndim(), 4 | 5) {
                 return Err(Error::runtime(format!("expected 4D or 5D input, got sizes {}", Show(x.shape()))));
@@ -279,7 +279,7 @@ pub static GRID_SAMPLER_BACKWARD: Op = Op {
             }
             let spec =
                 |t: &Tensor, wanted: bool| if wanted { Spec::like(t) } else { Spec::new(&[0], t.dtype(), t.device()) };
-            Ok(smallvec![spec(x, c.flag(6)), spec(grid, c.flag(7))])
+            Ok(smallvec![spec(x, c.flag("of_input")), spec(grid, c.flag("of_grid"))])
         },
         sample_backward,
         Some(sample_backward),
@@ -299,7 +299,7 @@ pub static GRID_SAMPLER_BACKWARD: Op = Op {
 };
 
 fn sample_backward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (g, x, grid, s) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, settings(c, 3)?);
+    let (g, x, grid, s) = (c.tensor("grad_output")?, c.tensor("input")?, c.tensor("grid")?, settings(c, 3)?);
     let (of_out, of_grid) = flat(x, grid);
     let (g, x, grid) = (dense(g, &of_out)?, dense(x, x.shape())?, dense(grid, &of_grid)?);
     let of_x: Dims = x.shape().into();

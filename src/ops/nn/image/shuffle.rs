@@ -90,7 +90,7 @@ fn shuffle(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let (from, into) = aligned(c.tensor(0)?, &out[0], c.int(1)? as usize);
+    let (from, into) = aligned(c.tensor(0)?, &out[0], c.int("upscale_factor")? as usize);
     into.copy_raw(&from)
 }
 
@@ -98,7 +98,7 @@ fn unshuffle(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let (into, from) = aligned(&out[0], c.tensor(0)?, c.int(1)? as usize);
+    let (into, from) = aligned(&out[0], c.tensor(0)?, c.int("downscale_factor")? as usize);
     into.copy_raw(&from)
 }
 
@@ -108,7 +108,7 @@ pub static PIXEL_SHUFFLE: Op = Op {
     aliases: &["nn.functional.pixel_shuffle"],
     forms: F,
     body: kernel(shuffled, shuffle, Some(shuffle)),
-    vjp: Vjp::Each(&[d(0, 0, |c| PIXEL_UNSHUFFLE.call((c.g(), c.int(1))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| PIXEL_UNSHUFFLE.call((c.g(), c.int("upscale_factor"))))]),
     samples: &["f32[2,8,2,3], 2", "f32[9,1,2], 3", "f32[1,2,4,2,2], 2", "i64[1,4,2,2], 2", "b8[4,1,1], 1"],
     errors: &[
         ("f32[2,3], 2", "RuntimeError", "at least 3 dimensions"),
@@ -128,7 +128,7 @@ pub static PIXEL_UNSHUFFLE: Op = Op {
     body: kernel(unshuffled, unshuffle, Some(unshuffle)),
     vjp: Vjp::Each(&[d(0, 0, |c| match c.sizes(0).contains(&0) {
         true => c.g(),
-        false => PIXEL_SHUFFLE.call((c.g(), c.int(1))),
+        false => PIXEL_SHUFFLE.call((c.g(), c.int("downscale_factor"))),
     })]),
     samples: &["f32[2,2,4,6], 2", "f32[1,3,6], 3", "i64[1,1,2,2], 2"],
     errors: &[
@@ -142,7 +142,7 @@ pub static PIXEL_UNSHUFFLE: Op = Op {
 };
 
 fn regrouped(c: &Call) -> Result<Specs> {
-    let (t, groups) = (c.tensor(0)?, c.int(1)?);
+    let (t, groups) = (c.tensor(0)?, c.int("groups")?);
     if t.ndim() < 3 {
         return Err(Error::runtime(format!(
             "channel_shuffle expects input with > 2 dims, but got input with sizes {}",
@@ -165,7 +165,7 @@ fn regrouped(c: &Call) -> Result<Specs> {
 
 /// Channel `i * groups + g` is what channel `g * (channels / groups) + i` was.
 fn regroup(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, groups) = (c.tensor(0)?, c.int(1)? as usize);
+    let (t, groups) = (c.tensor(0)?, c.int("groups")? as usize);
     if t.numel() == 0 {
         return Ok(());
     }
@@ -191,7 +191,7 @@ pub static CHANNEL_SHUFFLE: Op = Op {
     aliases: &["nn.functional.channel_shuffle"],
     forms: F,
     body: kernel(regrouped, regroup, Some(regroup)),
-    vjp: Vjp::Each(&[d(0, 0, |c| CHANNEL_SHUFFLE.call((c.g(), c.sizes(0)[1] / c.int(1).max(1))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| CHANNEL_SHUFFLE.call((c.g(), c.sizes(0)[1] / c.int("groups").max(1))))]),
     samples: &["f32[2,6,2,3], 3", "f32[1,4,3], 2", "i64[1,4,2,2], 4"],
     errors: &[
         ("f32[2,3], 1", "RuntimeError", "input with > 2 dims"),

@@ -58,13 +58,13 @@ pub static BCE: Op = Op {
     doc: "The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is.",
     forms: F,
     body: decompose(|c| {
-        let (x, t) = (c.tensor(0)?, c.tensor(1)?);
+        let (x, t) = (c.tensor(0)?, c.tensor("target")?);
         check_fit(x, t)?;
         CHECK_PROBABILITIES.calls((x,))?;
         let values = BCE_VALUES.call((x, t));
         reduced(
             c,
-            match c.opt_tensor(2) {
+            match c.opt_tensor("weight") {
                 Some(w) => values * w,
                 None => values,
             },
@@ -170,7 +170,7 @@ pub static BCE_LOGITS: Op = Op {
     doc: "The cross entropy of `sigmoid(input)` and `target`, stable for large logits; `pos_weight` scales the positive part.",
     forms: F,
     body: decompose(|c| {
-        let (x, t) = (c.tensor(0)?, c.tensor(1)?);
+        let (x, t) = (c.tensor(0)?, c.tensor("target")?);
         if x.shape() != t.shape() {
             return Err(Error::value(format!(
                 "Target size (torch.Size({})) must be the same as input size (torch.Size({}))",
@@ -189,11 +189,11 @@ pub static BCE_LOGITS: Op = Op {
         if !t.dtype().is_float() {
             return Err(super::not_castable(x.dtype(), t.dtype()));
         }
-        let p = c.opt_tensor(6).map_or(Value::from(1.0), Value::from);
+        let p = c.opt_tensor("pos_weight").map_or(Value::from(1.0), Value::from);
         let values = BCE_LOGITS_VALUES.call(smallvec::smallvec![Value::from(x), Value::from(t), p] as Args);
         reduced(
             c,
-            match c.opt_tensor(2) {
+            match c.opt_tensor("weight") {
                 Some(w) => values * w,
                 None => values,
             },

@@ -33,7 +33,7 @@ pub static LINEAR_CROSS_ENTROPY_CHUNK: Op = Op {
 fn steps(c: &Call) -> Result<Outputs> {
     let a = |i: usize| c.args[i].reborrow();
     let logits = LINEAR.call((a(0), a(1), a(3))).ok()?;
-    let how = Reduction::numbered(c.int(5)?)?.name();
+    let how = Reduction::numbered(c.int("reduction")?)?.name();
     let args: Args = smallvec![logits.into(), a(2), a(4), Value::None, a(6), Value::None, how.into()];
     CROSS_ENTROPY.calls(args)
 }

@@ -60,7 +60,7 @@ pub(crate) fn check(x: &[usize], dtype: DType, t: &Tensor, weight: Option<&Tenso
 
 /// (loss, total weight).
 fn nll(c: &Call, x: &Tensor, weight: usize, how: Reduction, ignored: i64) -> Result<Outputs> {
-    let (t, w) = (c.tensor(1)?, c.opt_tensor(weight));
+    let (t, w) = (c.tensor("target")?, c.opt_tensor(weight));
     let how = match how {
         Reduction::None => NONE,
         Reduction::Mean => MEAN,
@@ -85,7 +85,7 @@ pub static NLL_LOSS: Op = Op {
     forms: F,
     body: decompose(|c| {
         let (x, how) = (c.tensor(0)?, reduction(c));
-        Ok(smallvec![as_pytorch_views(nll(c, x, 2, how, c.int(4)?)?.swap_remove(0), x, how)?])
+        Ok(smallvec![as_pytorch_views(nll(c, x, 2, how, c.int("ignore_index")?)?.swap_remove(0), x, how)?])
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -128,7 +128,7 @@ pub static CROSS_ENTROPY: Op = Op {
 };
 
 fn cross_entropy(c: &Call) -> Result<Outputs> {
-    let (x, t, smoothing) = (c.tensor(0)?, c.tensor(1)?, c.float(7)?);
+    let (x, t, smoothing) = (c.tensor(0)?, c.tensor("target")?, c.float("label_smoothing")?);
     let class_dim = i64::from(x.ndim() > 1);
     if x.shape() == t.shape() {
         return probabilities(c, class_dim, smoothing);
@@ -138,15 +138,15 @@ fn cross_entropy(c: &Call) -> Result<Outputs> {
         return Err(Error::runtime(format!("label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")));
     }
     let how = reduction(c);
-    let mut parts = nll(c, &p, 2, how, c.int(4)?)?;
+    let mut parts = nll(c, &p, 2, how, c.int("ignore_index")?)?;
     if smoothing == 0.0 {
         return Ok(smallvec![as_pytorch_views(parts.swap_remove(0), &p, how)?]);
     }
-    let weighted = match c.opt_tensor(2) {
+    let weighted = match c.opt_tensor("weight") {
         Some(w) => Term::from(&p) * along_classes(w, x.ndim()),
         None => Term::from(&p),
     };
-    let ignored = Term::from(t).equals(c.int(4).unwrap_or(-100));
+    let ignored = Term::from(t).equals(c.int("ignore_index").unwrap_or(-100));
     let spread = (-weighted.sum(&[class_dim], false)).zero_where(ignored);
     let spread = match how {
         Reduction::None => spread,
@@ -165,7 +165,7 @@ fn along_classes(w: &Tensor, ndim: usize) -> Term {
 }
 
 fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
-    let (x, t) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, t) = (c.tensor(0)?, c.tensor("target")?);
     if !t.dtype().is_float() {
         let name = t.dtype().scalar_type_name();
         return Err(Error::runtime(format!(
@@ -175,7 +175,7 @@ fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
     if x.ndim() == 0 {
         return Err(Error::index("Dimension specified as 1 but tensor has no dimensions"));
     }
-    if c.int(4)? >= 0 {
+    if c.int("ignore_index")? >= 0 {
         return Err(Error::runtime("ignore_index is not supported for floating point target"));
     }
     if !(0.0..=1.0).contains(&smoothing) {
@@ -185,7 +185,7 @@ fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
     let classes = Sizes::of(x.shape()).classes.max(1);
     let target =
         if smoothing > 0.0 { Term::from(t) * (1.0 - smoothing) + smoothing / classes as f64 } else { Term::from(t) };
-    let values = match c.opt_tensor(2) {
+    let values = match c.opt_tensor("weight") {
         Some(w) => p * target * along_classes(w, x.ndim()),
         None => p * target,
     };
@@ -201,7 +201,7 @@ pub static DIVIDED: Op = Op {
     sig: sig("_div.number(Tensor self, Scalar other) -> Tensor"),
     doc: "Divides by a number.",
     forms: HIDDEN,
-    body: decompose(|c| (Term::from(c.tensor(0)?) / c.scalar(1)?).outputs()),
+    body: decompose(|c| (Term::from(c.tensor(0)?) / c.scalar("other")?).outputs()),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g() / c.call.args[1].reborrow())]),
     node: "DivBackward1",
     samples: &["f32[2,3], 2.0"],

@@ -111,7 +111,7 @@ fn starts(targets: &Tensor, lengths: &[i64], longest: usize) -> Result<Vec<usize
 }
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, targets) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, targets) = (c.tensor("log_probs")?, c.tensor("targets")?);
     let b = Batch::new(c, x, targets, 2)?;
     let (x, labels) = (Dense::<f64>::of(x)?, Dense::<i64>::copy_of(targets)?);
     let (x, labels) = (x.elements()?, labels.elements()?);
@@ -136,12 +136,13 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, targets) = (c.tensor(1)?, c.tensor(2)?);
+    let (x, targets) = (c.tensor("log_probs")?, c.tensor("targets")?);
     let b = Batch::new(c, x, targets, 3)?;
-    let (g, losses, alpha) = (Dense::<f64>::of(c.tensor(0)?)?, Dense::of(c.tensor(6)?)?, Dense::of(c.tensor(7)?)?);
+    let (g, losses, alpha) =
+        (Dense::<f64>::of(c.tensor("grad")?)?, Dense::of(c.tensor("losses")?)?, Dense::of(c.tensor("log_alpha")?)?);
     let (x, labels) = (Dense::<f64>::of(x)?, Dense::<i64>::copy_of(targets)?);
     let (g, losses, alpha) = (g.elements()?, losses.elements()?, alpha.elements()?);
-    let (x, labels, zero_infinity) = (x.elements()?, labels.elements()?, c.flag(8));
+    let (x, labels, zero_infinity) = (x.elements()?, labels.elements()?, c.flag("zero_infinity"));
     let (size, states) = (b.steps * b.classes, b.steps * b.width);
     ensure([g.len(), losses.len()] == [b.samples; 2] && alpha.len() == b.samples * states, "ctc")?;
     // By sample: [samples, steps, classes].
@@ -196,8 +197,8 @@ pub static CTC: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let x = c.tensor(0)?;
-            let b = Batch::new(c, x, c.tensor(1)?, 2)?;
+            let x = c.tensor("log_probs")?;
+            let b = Batch::new(c, x, c.tensor("targets")?, 2)?;
             let losses = Spec::new(&[b.samples], x.dtype(), x.device());
             Ok(smallvec![losses, Spec::new(&[b.samples, b.steps, b.width], DType::F64, x.device())])
         },
@@ -205,7 +206,8 @@ pub static CTC: Op = Op {
         None,
     ),
     vjp: Vjp::Each(&[d(0, A0 | A1 | OUT0 | OUT1, |c| {
-        let (inputs, targets) = (Value::from(c.ints(2)).into_owned(), Value::from(c.ints(3)).into_owned());
+        let (inputs, targets) =
+            (Value::from(c.ints("input_lengths")).into_owned(), Value::from(c.ints("target_lengths")).into_owned());
         let tensors = [c.g(), c.arg(0), c.arg(1), c.out(0), c.out(1)].map(Term::ok);
         let [Ok(g), Ok(x), Ok(labels), Ok(losses), Ok(alpha)] = tensors else {
             return tensors.into_iter().find_map(Result::err).map_or_else(|| c.g(), Term::from);
@@ -216,10 +218,10 @@ pub static CTC: Op = Op {
             labels.into(),
             inputs,
             targets,
-            c.int(4).into(),
+            c.int("blank").into(),
             losses.into(),
             alpha.into(),
-            c.flag(5).into()
+            c.flag("zero_infinity").into()
         ];
         c.tie_requires_grad(CTC_BACKWARD.call(args), &[0])
     })]),
@@ -240,10 +242,10 @@ pub static CTC_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let x = c.tensor(1)?;
-            let b = Batch::new(c, x, c.tensor(2)?, 3)?;
+            let x = c.tensor("log_probs")?;
+            let b = Batch::new(c, x, c.tensor("targets")?, 3)?;
             let fits = [0, 6].into_iter().all(|i| c.tensor(i).is_ok_and(|t| t.shape() == [b.samples]));
-            if !fits || c.tensor(7)?.shape() != [b.samples, b.steps, b.width] {
+            if !fits || c.tensor("log_alpha")?.shape() != [b.samples, b.steps, b.width] {
                 return Err(Error::runtime("the gradient and the losses must have one element per sample"));
             }
             Ok(smallvec![Spec::like(x)])
@@ -274,12 +276,12 @@ fn lengths(c: &Call, i: usize, name: &str) -> Result<Vec<i64>> {
 }
 
 fn ctc_loss(c: &Call, how: Reduction) -> Result<Outputs> {
-    let (x, targets) = (c.tensor(0)?, c.tensor(1)?);
+    let (x, targets) = (c.tensor("log_probs")?, c.tensor("targets")?);
     let (inputs, lengths) = (lengths(c, 2, "input_lengths")?, lengths(c, 3, "target_lengths")?);
     let (device, batched) = (x.device(), x.ndim() == 3);
     let host = |t: &Tensor| if device == Device::Cpu { Term::from(t) } else { Term::from(t).to_device(Device::Cpu) };
     let log_probs = if batched { host(x) } else { host(x).unsqueeze(1) };
-    let (blank, zero_infinity) = (c.int(4)?, c.flag(6));
+    let (blank, zero_infinity) = (c.int("blank")?, c.flag("zero_infinity"));
     let args: Args = smallvec![
         Value::Owned(log_probs.ok()?),
         Value::Owned(Term::from(targets).to_device(Device::Cpu).to_dtype(DType::I64).ok()?),
@@ -364,7 +366,7 @@ pub static CTC_LOSS: Op = Op {
     ),
     doc: "See `nn.functional.ctc_loss`; `reduction` is 0 (none, as PyTorch has it by default), 1 (mean) or 2 (sum).",
     forms: F,
-    body: reads_host(|c| ctc_loss(c, Reduction::numbered(c.int(5)?)?)),
+    body: reads_host(|c| ctc_loss(c, Reduction::numbered(c.int("reduction")?)?)),
     vjp: Vjp::Composite,
     samples: &["f32[5,2,4](neg), i64[2,3](1..4), i64[2](= 5, 4), i64[2](= 2, 1), 0, 2"],
     errors: &[("f32[5,2,4], i64[2,3](1..4), i64[2](= 5, 4), i64[2](= 2, -1)", "RuntimeError", "value at least 0")],
@@ -377,7 +379,7 @@ pub static CTC_LOSS_LISTS: Op = Op {
     ),
     doc: "See `nn.functional.ctc_loss`; `reduction` is 0 (none, as PyTorch has it by default), 1 (mean) or 2 (sum).",
     forms: F,
-    body: reads_host(|c| ctc_loss(c, Reduction::numbered(c.int(5)?)?)),
+    body: reads_host(|c| ctc_loss(c, Reduction::numbered(c.int("reduction")?)?)),
     vjp: Vjp::Composite,
     samples: &["f32[5,2,4](neg), i64[2,3](1..4), (5, 4), (2, 1), reduction=0"],
     errors: &[("f32[5,2,4], i64[2,3](1..4), (5, 4, 3), (2, 1)", "RuntimeError", "must be of size batch_size")],

@@ -21,7 +21,7 @@ pub static CHECK_VARIANCES: Op = Op {
     forms: HIDDEN,
     body: opaque(
         |_| Ok(Specs::new()),
-        |c| match host_read::item(&ANY.call((LT.call((c.tensor(0)?, 0)),)).ok()?)?.to_bool() {
+        |c| match host_read::item(&ANY.call((LT.call((c.tensor("var")?, 0)),)).ok()?)?.to_bool() {
             true => Err(negative()),
             false => Ok(Outputs::new()),
         },
@@ -63,8 +63,8 @@ pub static GAUSSIAN_NLL_LOSS: Op = Op {
 /// The variances, in a shape that broadcasts to the input.
 fn variances(c: &Call) -> Result<Term> {
     let x = c.tensor(0)?;
-    let Some(var) = c.opt_tensor(2) else {
-        let var = c.scalar(2)?;
+    let Some(var) = c.opt_tensor("var") else {
+        let var = c.scalar("var")?;
         return match var.to_f64() < 0.0 {
             true => Err(negative()),
             false => Ok(FULL_LIKE.call((x, var))),
@@ -93,11 +93,11 @@ fn limited(var: Term, least: f64) -> Result<Tensor> {
 }
 
 fn gaussian_nll(c: &Call) -> Result<Outputs> {
-    let [x, target] = [c.tensor(0)?, c.tensor(1)?];
-    let var = limited(variances(c)?, c.float(4)?)?;
+    let [x, target] = [c.tensor(0)?, c.tensor("target")?];
+    let var = limited(variances(c)?, c.float("eps")?)?;
     let squares = (Term::from(x) - target).pow(2.0);
     let mut loss = (Term::from(&var).log() + squares / &var) * 0.5;
-    if c.flag(3) {
+    if c.flag("full") {
         loss = loss + 0.5 * (2.0 * std::f64::consts::PI).ln();
     }
     reduced(c, loss)

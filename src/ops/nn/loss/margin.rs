@@ -17,10 +17,13 @@ pub static POISSON_NLL_LOSS: Op = Op {
     doc: "The negative log likelihood of counts under a Poisson distribution: `exp(x) - t x`, or `x - t log(x + eps)` if not `log_input`; averaged, summed or as it is.\n\n`full` adds Stirling's approximation of `log t!` where `t > 1`.",
     forms: F,
     body: decompose(|c| {
-        let [x, t] = [Term::from(c.tensor(0)?), Term::from(c.tensor(1)?)];
-        let mut loss =
-            if c.flag(2) { x.clone().exp() - t.clone() * x } else { x.clone() - t.clone() * (x + c.float(5)?).log() };
-        if c.flag(3) {
+        let [x, t] = [Term::from(c.tensor(0)?), Term::from(c.tensor("target")?)];
+        let mut loss = if c.flag("log_input") {
+            x.clone().exp() - t.clone() * x
+        } else {
+            x.clone() - t.clone() * (x + c.float("eps")?).log()
+        };
+        if c.flag("full") {
             let stirling =
                 t.clone() * t.clone().log() - t.clone() + 0.5 * (2.0 * std::f64::consts::PI * t.clone()).log();
             loss = loss + stirling.masked_fill(t.at_most(1.0));
@@ -42,7 +45,7 @@ pub static POISSON_NLL_LOSS: Op = Op {
 
 fn soft_margin(c: &Call) -> Result<Outputs> {
     // In place, so that the target broadcasts to the input and the values keep the input's strides.
-    let margin = Term::from(MUL.call_inplace((-Term::from(c.tensor(0)?), c.tensor(1)?))?);
+    let margin = Term::from(MUL.call_inplace((-Term::from(c.tensor(0)?), c.tensor("target")?))?);
     let like = margin.clone().ok()?;
     let zero = SCALAR_TENSOR.call((0.0, like.dtype(), like.device()));
     let values = if margin.is_complex() { (1.0 + margin.exp()).log() } else { LOGADDEXP.call((margin, zero)) };
@@ -86,8 +89,8 @@ pub static HINGE_EMBEDDING_LOSS: Op = Op {
     doc: "The distance `x` where the target is 1, `max(0, margin - x)` where it is -1; averaged, summed or as it is.",
     forms: F,
     body: decompose(|c| {
-        let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
-        let below = (c.float(2)? - Term::from(x)).clamp_min_(0.0);
+        let (x, t) = (c.tensor(0)?, Term::from(c.tensor("target")?));
+        let below = (c.float("margin")? - Term::from(x)).clamp_min_(0.0);
         let values = below.zero_where(t.clone().equals(1.0)) + Term::from(x).zero_where(t.equals(-1.0));
         reduced(c, values)
     }),
@@ -112,11 +115,11 @@ pub static MARGIN_RANKING_LOSS: Op = Op {
     doc: "`max(0, -target * (input1 - input2) + margin)`: target 1 ranks the first input higher, -1 the second; averaged, summed or as it is.",
     forms: F,
     body: decompose(|c| {
-        let [a, b, t] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+        let [a, b, t] = [c.tensor("input1")?, c.tensor("input2")?, c.tensor("target")?];
         if a.ndim() != b.ndim() || a.ndim() != t.ndim() {
             return Err(different_ranks(c));
         }
-        reduced(c, (-Term::from(t) * (Term::from(a) - b) + c.float(3)?).clamp_min_(0.0))
+        reduced(c, (-Term::from(t) * (Term::from(a) - b) + c.float("margin")?).clamp_min_(0.0))
     }),
     vjp: Vjp::Composite,
     samples: &[

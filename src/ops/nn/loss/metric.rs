@@ -15,7 +15,9 @@ pub static PAIRWISE_DISTANCE: Op = Op {
     doc: "The norm of order `p` of `x1 - x2 + eps` along the last dimension: [.., d] and [.., d], broadcast, give [..].",
     aliases: &["nn.functional.pairwise_distance"],
     forms: F,
-    body: decompose(|c| distance(c.tensor(0)?, c.tensor(1)?, c.float(2)?, c.float(3)?, c.flag(4)).outputs()),
+    body: decompose(|c| {
+        distance(c.tensor("x1")?, c.tensor("x2")?, c.float("p")?, c.float("eps")?, c.flag("keepdim")).outputs()
+    }),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3], f32[2,3]",
@@ -61,7 +63,7 @@ pub static COSINE_EMBEDDING_LOSS: Op = Op {
 const SHORTEST: f64 = 1e-12;
 
 fn cosine_embedding(c: &Call) -> Result<Outputs> {
-    let [a, b, target] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+    let [a, b, target] = [c.tensor("input1")?, c.tensor("input2")?, c.tensor("target")?];
     let rank = target.ndim();
     if rank > 1 {
         return Err(Error::runtime("0D or 1D target tensor expected, multi-target not supported"));
@@ -78,7 +80,7 @@ fn cosine_embedding(c: &Call) -> Result<Outputs> {
     let lengths = SQRT.call(((dot(a, a) + SHORTEST) * (dot(b, b) + SHORTEST),));
     let cos = dot(a, b) / lengths;
     let near = 1.0 - cos.clone();
-    let far = (cos - c.float(3)?).clamp_min_(0.0);
+    let far = (cos - c.float("margin")?).clamp_min_(0.0);
     let is = |label: f64| Term::from(target).ne_(label);
     reduced(c, near.zero_where(is(1.0)) + far.zero_where(is(-1.0)))
 }
@@ -90,7 +92,7 @@ pub static TRIPLET_MARGIN_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "`max(0, d(anchor, positive) - d(anchor, negative) + margin)` with `pairwise_distance`; averaged, summed or as it is.\n\n`swap` takes `d(positive, negative)` for the second distance where that is less (Balntas et al., BMVC 2016).",
     forms: F,
-    body: decompose(|c| match c.float(3)? {
+    body: decompose(|c| match c.float("margin")? {
         margin if margin > 0.0 => triplet_margin(c, margin),
         margin => {
             Err(Error::value(format!("margin must be greater than 0, got {}", crate::dtype::Scalar::Float(margin))))
@@ -115,7 +117,7 @@ pub static TRIPLET_MARGIN_LOSS: Op = Op {
 };
 
 fn triplet_margin(c: &Call, margin: f64) -> Result<Outputs> {
-    let [anchor, positive, negative] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+    let [anchor, positive, negative] = [c.tensor("anchor")?, c.tensor("positive")?, c.tensor("negative")?];
     if anchor.ndim() != positive.ndim() || anchor.ndim() != negative.ndim() {
         return Err(Error::runtime(format!(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor {}D, positive {}D, and negative {}D inputs",
@@ -124,10 +126,10 @@ fn triplet_margin(c: &Call, margin: f64) -> Result<Outputs> {
             negative.ndim()
         )));
     }
-    let (p, eps) = (c.float(4)?, c.float(5)?);
+    let (p, eps) = (c.float("p")?, c.float("eps")?);
     let near = distance(anchor, positive, p, eps, false);
     let mut far = distance(anchor, negative, p, eps, false);
-    if c.flag(6) {
+    if c.flag("swap") {
         far = MINIMUM.call((far, distance(positive, negative, p, eps, false)));
     }
     reduced(c, (margin + near - far).clamp_min_(0.0))

@@ -84,7 +84,7 @@ fn warn_of_legacy(c: &Call) -> Result<()> {
 
 /// What is warned of where a target has another shape than the input and the two broadcast.
 pub(crate) fn warn_of_sizes(c: &Call) -> Option<String> {
-    let (input, target) = (c.tensor(0).ok()?.shape(), c.tensor(1).ok()?.shape());
+    let (input, target) = (c.tensor(0).ok()?.shape(), c.tensor("target").ok()?.shape());
     (input != target).then(|| {
         format!(
             "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})). This will likely lead to \

@@ -92,7 +92,7 @@ pub static MULTI_MARGIN_LOSS: Op = Op {
 };
 
 fn multi_margin(c: &Call) -> Result<Outputs> {
-    let (x, target, p, weight) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?, c.opt_tensor(4));
+    let (x, target, p, weight) = (c.tensor(0)?, c.tensor("target")?, c.int("p")?, c.opt_tensor("weight"));
     if p != 1 && p != 2 {
         return Err(Error::value("only p == 1 and p == 2 supported"));
     }
@@ -116,7 +116,7 @@ fn multi_margin(c: &Call) -> Result<Outputs> {
     ASSERT_ALL.calls((known, format!("target out of range; expected 0 <= target < {classes}").as_str()))?;
     let x = Term::from(x).reshape(&[n as i64, classes as i64]);
     let own = Term::from(target).reshape(&[n as i64, 1]);
-    let excess = c.float(3)? - GATHER.call((&x, 1, &own)) + x;
+    let excess = c.float("margin")? - GATHER.call((&x, 1, &own)) + x;
     // Selected, not limited: at a margin of exactly zero there is no gradient, and of NaN no loss.
     let mut excess = excess.clone().greater(0).choose(excess, 0);
     if p == 2 {
@@ -137,13 +137,13 @@ pub static MULTILABEL_SOFT_MARGIN_LOSS: Op = Op {
     doc: "The mean over classes of the binary cross entropy of logits and labels 0 and 1, [.., classes]; averaged over samples, summed or as it is. `weight` multiplies the terms of each class.",
     forms: F,
     body: decompose(|c| {
-        let [x, t] = [c.tensor(0)?, c.tensor(1)?];
+        let [x, t] = [c.tensor(0)?, c.tensor("target")?];
         let Some(&classes) = x.shape().last() else {
             return Err(Error::index("Dimension specified as -1 but tensor has no dimensions"));
         };
         let likely = LOGSIGMOID.call((x,)) * t;
         let mut loss = -(likely + (1.0 - Term::from(t)) * LOGSIGMOID.call((-Term::from(x),)));
-        if let Some(w) = c.opt_tensor(2) {
+        if let Some(w) = c.opt_tensor("weight") {
             loss = loss * w;
         }
         reduced(c, loss.sum(&[x.ndim() as i64 - 1], false) / classes as f64)

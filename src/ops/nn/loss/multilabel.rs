@@ -29,7 +29,7 @@ pub static MULTILABEL_MARGIN_LOSS: Op = Op {
     body: decompose(|c| {
         let how = reduction(c).number();
         super::warn_of_legacy(c)?;
-        Ok(smallvec![MULTILABEL_MARGIN.calls((c.tensor(0)?, c.tensor(1)?, how))?.swap_remove(0)])
+        Ok(smallvec![MULTILABEL_MARGIN.calls((c.tensor(0)?, c.tensor("target")?, how))?.swap_remove(0)])
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -70,7 +70,7 @@ pub static MULTILABEL_MARGIN: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (x, target, how) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
+            let (x, target, how) = (c.tensor(0)?, c.tensor("target")?, c.int("reduction")?);
             let [n, _] = check(x, target, how)?;
             let shape: &[usize] = if by_sample(target, how) { &[n] } else { &[] };
             let [loss, marks] = [shape, target.shape()].map(|shape| Spec::new(shape, x.dtype(), x.device()));
@@ -81,7 +81,7 @@ pub static MULTILABEL_MARGIN: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, A0 | A1 | OUT1, |c| {
         let (g, x, target, marks) = (c.g(), c.arg(0), c.arg(1), c.out(1));
-        c.tie_requires_grad(MULTILABEL_MARGIN_BACKWARD.call((g, x, target, c.int(2), marks)), &[0])
+        c.tie_requires_grad(MULTILABEL_MARGIN_BACKWARD.call((g, x, target, c.int("reduction"), marks)), &[0])
     })]),
     node: "MultilabelMarginLossBackward0",
     constant: &[1],
@@ -99,10 +99,10 @@ pub static MULTILABEL_MARGIN_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (x, target) = (c.tensor(1)?, c.tensor(2)?);
-            let [n, _] = check(x, target, c.int(3)?)?;
-            let wanted = if by_sample(target, c.int(3)?) { n } else { 1 };
-            if c.tensor(0)?.numel() != wanted || c.tensor(4)?.shape() != target.shape() {
+            let (x, target) = (c.tensor("self")?, c.tensor("target")?);
+            let [n, _] = check(x, target, c.int("reduction")?)?;
+            let wanted = if by_sample(target, c.int("reduction")?) { n } else { 1 };
+            if c.tensor("grad")?.numel() != wanted || c.tensor("is_target")?.shape() != target.shape() {
                 return Err(Error::runtime(
                     "the gradient must have the shape of the loss, the marks that of the target",
                 ));
@@ -143,7 +143,7 @@ fn share(how: i64, n: usize, classes: usize) -> f64 {
 }
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, target, how) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
+    let (x, target, how) = (c.tensor(0)?, c.tensor("target")?, c.int("reduction")?);
     let [n, classes] = check(x, target, how)?;
     check_targets(target, -1..classes as i64)?;
     let (x, labels) = (Dense::<f64>::of(x)?, Dense::<i64>::copy_of(target)?);
@@ -168,9 +168,10 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, target, how) = (c.tensor(1)?, c.tensor(2)?, c.int(3)?);
+    let (x, target, how) = (c.tensor("self")?, c.tensor("target")?, c.int("reduction")?);
     let [n, classes] = check(x, target, how)?;
-    let (g, x, marks) = (Dense::<f64>::of(c.tensor(0)?)?, Dense::<f64>::of(x)?, Dense::<f64>::of(c.tensor(4)?)?);
+    let (g, x, marks) =
+        (Dense::<f64>::of(c.tensor("grad")?)?, Dense::<f64>::of(x)?, Dense::<f64>::of(c.tensor("is_target")?)?);
     let labels = Dense::<i64>::copy_of(target)?;
     let (g, labels) = (g.elements()?, labels.elements()?);
     if labels.iter().any(|&l| l >= classes as i64) {
@@ -207,7 +208,7 @@ fn pairs(x: &Term, labels: &Term, own: &Term, marks: &Term) -> Term {
 }
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, target, how) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
+    let (x, target, how) = (c.tensor(0)?, c.tensor("target")?, c.int("reduction")?);
     let [n, classes] = check(x, target, how)?;
     check_targets(target, -1..classes as i64)?;
     let [labels, own, marks] = labelled(target, [n, classes])?;
@@ -218,13 +219,13 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, target, how) = (c.tensor(1)?, c.tensor(2)?, c.int(3)?);
+    let (x, target, how) = (c.tensor("self")?, c.tensor("target")?, c.int("reduction")?);
     let [n, classes] = check(x, target, how)?;
     check_targets(target, -1..classes as i64)?;
     let [labels, own, marks] = labelled(target, [n, classes])?;
     let x = Term::from(x).reshape(&[n as i64, classes as i64]);
     let short = GT.call((pairs(&x, &labels, &own, &marks), 0)).to_dtype(out[0].dtype());
-    let g = Term::from(c.tensor(0)?).reshape(&[-1, 1]) * share(how, n, classes);
+    let g = Term::from(c.tensor("grad")?).reshape(&[-1, 1]) * share(how, n, classes);
     let up = short.clone().sum(&[1], false);
     let slopes = SCATTER_ADD.call((up, 1, labels, -short.sum(&[2], false))) * g;
     out[0].copy_raw(&slopes.reshape(&Term::from(&out[0]).sizes()).ok()?)

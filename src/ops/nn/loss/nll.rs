@@ -46,9 +46,9 @@ impl Sizes {
 
 /// Calls `f(position, class, weight)` for each target that is not ignored.
 fn for_targets(c: &Call, sizes: &Sizes, mut f: impl FnMut(usize, usize, f64)) -> Result<()> {
-    let targets = c.tensor(1)?.dense_copy(DType::I64)?;
-    let weights = c.opt_tensor(2).map(|w| w.dense_copy(DType::F64)).transpose()?;
-    let ignored = c.int(4)?;
+    let targets = c.tensor("target")?.dense_copy(DType::I64)?;
+    let weights = c.opt_tensor("weight").map(|w| w.dense_copy(DType::F64)).transpose()?;
+    let ignored = c.int("ignore_index")?;
     let start = targets.ptr()?.cast::<i64>();
     let weight = weights.as_ref().map(|w| w.ptr()).transpose()?.map(|p| p.cast::<f64>());
     for position in 0..sizes.positions() {
@@ -75,16 +75,16 @@ fn check_reduction(how: i64) -> Result<()> {
 }
 
 fn infer(c: &Call) -> Result<Specs> {
-    let (x, t) = (c.tensor(0)?, c.tensor(1)?);
-    check(x.shape(), x.dtype(), t, c.opt_tensor(2))?;
-    check_reduction(c.int(3)?)?;
-    let shape = if c.int(3)? == NONE { t.shape() } else { &[] };
+    let (x, t) = (c.tensor(0)?, c.tensor("target")?);
+    check(x.shape(), x.dtype(), t, c.opt_tensor("weight"))?;
+    check_reduction(c.int("reduction")?)?;
+    let shape = if c.int("reduction")? == NONE { t.shape() } else { &[] };
     Ok(smallvec![Spec::new(shape, x.dtype(), x.device()), Spec::new(&[], x.dtype(), x.device())])
 }
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?.dense_copy(c.tensor(0)?.dtype())?;
-    let (sizes, how) = (Sizes::of(x.shape()), c.int(3)?);
+    let (sizes, how) = (Sizes::of(x.shape()), c.int("reduction")?);
     // Each value where it is wanted, else one after the other.
     let kept = if how == NONE { sizes.positions() } else { 1 };
     let values = Tensor::empty(&[kept], DType::F64, x.device())?;
@@ -113,8 +113,8 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn grad_input(c: &VjpCtx) -> Term {
-    let (how, ignored) = (c.int(3), c.int(4));
-    let weight = c.opt_tensor(2).map_or(Value::None, Value::from);
+    let (how, ignored) = (c.int("reduction"), c.int("ignore_index"));
+    let weight = c.opt_tensor("weight").map_or(Value::None, Value::from);
     let (g, total) = match (c.g().ok(), c.out(1).ok()) {
         (Ok(g), Ok(total)) => (g, total),
         (Err(e), _) | (_, Err(e)) => return e.into(),
@@ -171,12 +171,12 @@ pub static NLL_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (g, t, how) = (c.tensor(0)?, c.tensor(1)?, c.int(3)?);
-            let shape = crate::layout::to_shape(c.ints(6)?)?;
-            check(&shape, g.dtype(), t, c.opt_tensor(2))?;
+            let (g, t, how) = (c.tensor("grad")?, c.tensor("target")?, c.int("reduction")?);
+            let shape = crate::layout::to_shape(c.ints("size")?)?;
+            check(&shape, g.dtype(), t, c.opt_tensor("weight"))?;
             check_reduction(how)?;
             let fits = if how == NONE { g.shape() == t.shape() } else { g.ndim() == 0 };
-            if !fits || c.tensor(5)?.ndim() != 0 {
+            if !fits || c.tensor("total_weight")?.ndim() != 0 {
                 return Err(Error::runtime("the gradient must have the shape of the loss, the total weight none"));
             }
             Ok(Spec::one(&shape, g.dtype(), g.device()))
@@ -185,8 +185,8 @@ pub static NLL_BACKWARD: Op = Op {
         Some(backward_gpu),
     ),
     vjp: Vjp::Each(&[d(0, A1 | A2, |c| {
-        let weight = c.opt_tensor(2).map_or(Value::None, Value::from);
-        let target = match c.tensor(1) {
+        let weight = c.opt_tensor("weight").map_or(Value::None, Value::from);
+        let target = match c.tensor("target") {
             Ok(t) => Value::from(t),
             Err(e) => return e.into(),
         };
@@ -194,7 +194,7 @@ pub static NLL_BACKWARD: Op = Op {
             Ok(h) => Value::from(h),
             Err(e) => return e.into(),
         };
-        let args: Args = smallvec![h, target, weight, c.int(3).into(), c.int(4).into()];
+        let args: Args = smallvec![h, target, weight, c.int("reduction").into(), c.int("ignore_index").into()];
         Term(NLL.calls(args).map(|mut out| out.swap_remove(0)))
     })]),
     samples: &["f32[], i64[3](0..4), None, 1, -100, f32[](=3), (3, 4)"],
@@ -206,10 +206,10 @@ pub static NLL_BACKWARD: Op = Op {
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let out = &out[0];
     out.fill_raw(Scalar::Int(0))?;
-    let (sizes, how) = (Sizes::of(out.shape()), c.int(3)?);
+    let (sizes, how) = (Sizes::of(out.shape()), c.int("reduction")?);
     let number = |i: usize| c.tensor(i).and_then(|t| t.element(t.layout().offset)).map(|s| s.to_f64());
     let scale = if how == MEAN { 1.0 / number(5)? } else { 1.0 };
-    let each = if how == NONE { Some(c.tensor(0)?.dense_copy(DType::F64)?) } else { None };
+    let each = if how == NONE { Some(c.tensor("grad")?.dense_copy(DType::F64)?) } else { None };
     let grads = each.as_ref().map(|g| g.ptr()).transpose()?.map(|p| p.cast::<f64>());
     let one = if how == NONE { 0.0 } else { number(0)? };
     with_dtype!(out.dtype(), T => {
@@ -226,10 +226,10 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
 
 /// Targets as positions along the classes (zero for ignored ones), and the weight of each target.
 fn located(c: &Call, ndim: usize) -> Result<(Term, Term)> {
-    let (t, dtype) = (c.tensor(1)?, c.tensor(0)?.dtype());
-    let ignored = Term::from(t).equals(c.int(4)?);
+    let (t, dtype) = (c.tensor("target")?, c.tensor(0)?.dtype());
+    let ignored = Term::from(t).equals(c.int("ignore_index")?);
     let at = Term::from(t).to_dtype(DType::I64).zero_where(ignored.clone()).ok()?;
-    let weight = match c.opt_tensor(2) {
+    let weight = match c.opt_tensor("weight") {
         Some(w) => TAKE_ALONG.call((w, Term::from(&at).reshape(&[-1]), 0)).reshape(&Term::from(&at).sizes()),
         None => Term(Tensor::empty(t.shape(), dtype, t.device())).filled(1.0),
     };
@@ -247,7 +247,7 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let picked = Term::from(&picked).squeeze(dim);
     let (values, total) = (-(picked * weight.clone()), weight.sum_all());
     out[1].copy_raw(&total.clone().ok()?)?;
-    out[0].copy_raw(&match c.int(3)? {
+    out[0].copy_raw(&match c.int("reduction")? {
         NONE => values.ok()?,
         MEAN => (values.sum_all() / total).ok()?,
         _ => values.sum_all().ok()?,
@@ -255,14 +255,14 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (out, how) = (&out[0], c.int(3)?);
+    let (out, how) = (&out[0], c.int("reduction")?);
     let dim = i64::from(out.ndim() > 1);
     let (at, weight) = located(c, out.ndim())?;
-    let mut g = -(weight * c.tensor(0)?);
+    let mut g = -(weight * c.tensor("grad")?);
     if how == MEAN {
-        g = g / c.tensor(5)?;
+        g = g / c.tensor("total_weight")?;
     }
-    let (g, at) = (EXPAND.call((g, c.tensor(1)?.shape())).unsqueeze(dim).ok()?, at.ok()?);
+    let (g, at) = (EXPAND.call((g, c.tensor("target")?.shape())).unsqueeze(dim).ok()?, at.ok()?);
     out.fill_raw(Scalar::Int(0))?;
     gpu::put_class(&out.gpu_view()?, dim as usize, &at.gpu_view()?, &g.gpu_view()?)
 }

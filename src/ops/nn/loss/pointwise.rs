@@ -62,7 +62,7 @@ pub static MSE_LOSS: Op = Op {
     forms: F,
     body: decompose(|c| {
         only_floats(c, "mse_cpu")?;
-        reduced(c, SQUARED_ERROR.call((c.tensor(0)?, c.tensor(1)?)))
+        reduced(c, SQUARED_ERROR.call((c.tensor(0)?, c.tensor("target")?)))
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * 2.0 * difference(c)),
@@ -101,7 +101,7 @@ pub static MSE_LOSS_WEIGHTED: Op = Op {
     doc: "The squared error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
     body: decompose(|c| {
-        let difference = Term::from(c.tensor(0)?) - c.tensor(1)?;
+        let difference = Term::from(c.tensor(0)?) - c.tensor("target")?;
         weighted(c, difference.square(), 5, true)
     }),
     vjp: Vjp::Composite,
@@ -118,7 +118,7 @@ pub static L1_LOSS_WEIGHTED: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The absolute error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
-    body: decompose(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs(), 5, true)),
+    body: decompose(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor("target")?).abs(), 5, true)),
     vjp: Vjp::Composite,
     warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
@@ -133,7 +133,7 @@ pub static L1_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The mean absolute error: `|input - target|`, averaged, summed or as it is.",
     forms: F,
-    body: decompose(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs())),
+    body: decompose(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor("target")?).abs())),
     vjp: Vjp::Composite,
     warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], reduction='none'", "f32[4], f32[4], reduction='sum'"],
@@ -168,12 +168,12 @@ pub static SMOOTH_L1: Op = Op {
 
 /// Numbers next to integer tensors would promote them to floats, for which PyTorch has no kernel.
 fn only_floats(c: &Call, kernel: &str) -> Result<()> {
-    let (x, t) = (c.tensor(0)?.dtype(), c.tensor(1)?.dtype());
+    let (x, t) = (c.tensor(0)?.dtype(), c.tensor("target")?.dtype());
     if x.is_float() || t.is_float() { Ok(()) } else { Err(no_kernel(kernel, x)) }
 }
 
 fn smooth_slope(c: &VjpCtx) -> Term {
-    DIV.call((difference(c), c.float(5))).clamp_(-1.0, 1.0)
+    DIV.call((difference(c), c.float("beta"))).clamp_(-1.0, 1.0)
 }
 
 pub static SMOOTH_L1_LOSS: Op = Op {
@@ -185,7 +185,7 @@ pub static SMOOTH_L1_LOSS: Op = Op {
     forms: HIDDEN,
     body: decompose(|c| {
         only_floats(c, "smooth_l1_cpu")?;
-        reduced(c, SMOOTH_L1.call((c.tensor(0)?, c.tensor(1)?, c.float(5)?)))
+        reduced(c, SMOOTH_L1.call((c.tensor(0)?, c.tensor("target")?, c.float("beta")?)))
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * smooth_slope(c)),
@@ -209,12 +209,12 @@ pub static F_SMOOTH_L1_LOSS: Op = Op {
     doc: "Squared below `beta`, absolute above: `d^2 / (2 beta)` where `d < beta`, else `d - beta / 2`; averaged, summed or as it is.",
     forms: F,
     body: decompose(|c| {
-        let beta = c.float(5)?;
+        let beta = c.float("beta")?;
         if beta < 0.0 {
             return Err(Error::runtime("smooth_l1_loss does not support negative values for beta."));
         }
         if beta == 0.0 {
-            return reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs());
+            return reduced(c, (Term::from(c.tensor(0)?) - c.tensor("target")?).abs());
         }
         SMOOTH_L1_LOSS.calls(c.args.iter().map(|v| v.reborrow()).collect::<Args>())
     }),
@@ -252,7 +252,7 @@ pub static HUBER: Op = Op {
 };
 
 fn huber_slope(c: &VjpCtx) -> Term {
-    let delta = c.float(3);
+    let delta = c.float("delta");
     let [own, other] = [0, 1].map(|i| c.meta_of(i).dtype);
     if own != other {
         let (got, wanted) = (other.scalar_type_name(), own.scalar_type_name());
@@ -269,16 +269,16 @@ pub static HUBER_LOSS: Op = Op {
     doc: "Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is.",
     forms: F,
     body: decompose(|c| {
-        let delta = c.float(3)?;
+        let delta = c.float("delta")?;
         if delta <= 0.0 {
             return Err(Error::runtime("huber_loss does not support non-positive values for delta."));
         }
         only_floats(c, "huber_cpu")?;
         let own = c.tensor(0)?.dtype();
         if !own.is_float() {
-            return Err(super::not_castable(c.tensor(1)?.dtype(), own));
+            return Err(super::not_castable(c.tensor("target")?.dtype(), own));
         }
-        reduced(c, HUBER.call((c.tensor(0)?, c.tensor(1)?, delta)).to_dtype(own))
+        reduced(c, HUBER.call((c.tensor(0)?, c.tensor("target")?, delta)).to_dtype(own))
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * huber_slope(c)),
@@ -307,7 +307,7 @@ pub static HUBER_LOSS_WEIGHTED: Op = Op {
     doc: "The Huber loss with a weight for each element.",
     forms: F,
     body: decompose(|c| {
-        let values = HUBER_LOSS.call((c.tensor(0)?, c.tensor(1)?, "none", c.float(3)?));
+        let values = HUBER_LOSS.call((c.tensor(0)?, c.tensor("target")?, "none", c.float("delta")?));
         weighted(c, values, 4, false)
     }),
     vjp: Vjp::Composite,
@@ -344,7 +344,7 @@ pub static KL_DIV: Op = Op {
     body: decompose(kl_div),
     vjp: Vjp::Composite,
     warns: Some(|c| {
-        (c.choice::<KlReduction>(4) == KlReduction::Mean).then(|| {
+        (c.choice::<KlReduction>("reduction") == KlReduction::Mean).then(|| {
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the \
              batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' \
              in the next major release."
@@ -366,16 +366,16 @@ pub static KL_DIV: Op = Op {
 };
 
 fn kl_div(c: &Call) -> Result<Outputs> {
-    let kinds = [c.tensor(0)?.dtype().category(), c.tensor(1)?.dtype().category()];
+    let kinds = [c.tensor(0)?.dtype().category(), c.tensor("target")?.dtype().category()];
     if kinds.contains(&Category::Complex) {
         return Err(Error::runtime("Complex inputs not supported."));
     }
     if kinds.iter().any(|k| *k < Category::Float) {
         return Err(Error::runtime("Integral inputs not supported."));
     }
-    let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
-    let values = if c.flag(5) { t.clone().exp() * (t - x) } else { t.clone().xlogy_(t.clone()) - t * x };
-    if c.choice::<KlReduction>(4) == KlReduction::BatchMean {
+    let (x, t) = (c.tensor(0)?, Term::from(c.tensor("target")?));
+    let values = if c.flag("log_target") { t.clone().exp() * (t - x) } else { t.clone().xlogy_(t.clone()) - t * x };
+    if c.choice::<KlReduction>("reduction") == KlReduction::BatchMean {
         let batch = x.shape().first().copied().unwrap_or(1);
         return (values.sum_all() / batch).outputs();
     }

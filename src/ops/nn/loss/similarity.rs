@@ -26,7 +26,7 @@ pub static COSINE_SIMILARITY: Op = Op {
 };
 
 fn cosine_similarity(c: &Call) -> Result<Outputs> {
-    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    let (a, b) = (c.tensor("x1")?, c.tensor("x2")?);
     let common = promote(a.dtype(), b.dtype())?;
     if !common.is_float() {
         return Err(Error::runtime(format!(
@@ -35,10 +35,10 @@ fn cosine_similarity(c: &Call) -> Result<Outputs> {
         )));
     }
     let shape = crate::layout::broadcast(a.shape(), b.shape())?;
-    let dim = crate::layout::wrap_dim(c.int(2)?, shape.len())? as i64;
+    let dim = crate::layout::wrap_dim(c.int("dim")?, shape.len())? as i64;
     let unit = |t: &Tensor| {
         let t = EXPAND.call((Term::from(t).to_dtype(common), &shape[..]));
-        let length = VECTOR_NORM.call((&t, 2, [dim], true)).clamp_min_(c.float(3).unwrap_or(0.0));
+        let length = VECTOR_NORM.call((&t, 2, [dim], true)).clamp_min_(c.float("eps").unwrap_or(0.0));
         t / length
     };
     SUM_DIM.call((unit(a) * unit(b), [dim])).outputs()
@@ -50,7 +50,7 @@ pub static NORMALIZE: Op = Op {
     forms: FO,
     body: decompose(|c| {
         let x = c.tensor(0)?;
-        let length = VECTOR_NORM.call((x, c.scalar(1)?, c.ints(2)?, true)).clamp_min_(c.float(3)?);
+        let length = VECTOR_NORM.call((x, c.scalar("p")?, c.ints("dim")?, true)).clamp_min_(c.float("eps")?);
         (Term::from(x) / EXPAND.call((length, x.shape()))).outputs()
     }),
     vjp: Vjp::Composite,

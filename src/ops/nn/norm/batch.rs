@@ -53,7 +53,7 @@ fn check(c: &Call) -> Result<()> {
     let x = c.tensor(0)?;
     check_rank(x)?;
     let channels = x.size(1);
-    let (mean, var) = (c.opt_tensor(3), c.opt_tensor(4));
+    let (mean, var) = (c.opt_tensor("running_mean"), c.opt_tensor("running_var"));
     if mean.is_some() != var.is_some() {
         return Err(Error::value("running_mean and running_var must either both be None or neither be None"));
     }
@@ -86,8 +86,8 @@ fn line(t: Option<&Tensor>) -> Result<Option<Tensor>> {
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let format = format_of(c.tensor(0)?, None);
     let (x, y) = (in_format(c.tensor(0)?, format)?, in_format(&out[0], format)?);
-    let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
-    let (mean, var) = (line(c.opt_tensor(3))?, line(c.opt_tensor(4))?);
+    let (weight, bias) = (opt_flat(c.opt_tensor("weight"))?, opt_flat(c.opt_tensor("bias"))?);
+    let (mean, var) = (line(c.opt_tensor("running_mean"))?, line(c.opt_tensor("running_var"))?);
     let [weight, bias, mean, var] = [&weight, &bias, &mean, &var].map(|t| t.as_ref().map(|t| t.cpu_view()).transpose());
     let (weight, bias, running) = (weight?, bias?, mean?.zip(var?));
     let o = Channels { input: x.cpu_view()?, weight, bias, groups: None, eps: c.float(EPS)? };
@@ -103,13 +103,13 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?;
     let format = format_of(x, None);
-    let (running, eps) = (c.opt_tensor(3).zip(c.opt_tensor(4)), c.float(EPS)?);
+    let (running, eps) = (c.opt_tensor("running_mean").zip(c.opt_tensor("running_var")), c.float(EPS)?);
     if !c.flag(TRAINING) {
         let Some((mean, var)) = running else { return Err(Error::internal("evaluation without running statistics")) };
         return out[0].copy_raw(&by_running(c, mean, var, eps).ok()?);
     }
     let (x, y) = (in_format(x, format)?, in_format(&out[0], format)?);
-    let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
+    let (weight, bias) = (opt_flat(c.opt_tensor("weight"))?, opt_flat(c.opt_tensor("bias"))?);
     let variance = Tensor::empty(out[1].shape(), DType::F32, x.device())?;
     let of = gpu::Channels {
         input: x.gpu_view()?,
@@ -143,9 +143,9 @@ fn by_running(c: &Call, mean: &Tensor, var: &Tensor, eps: f64) -> Term {
     let mut shape: Ints = smallvec![1; x.ndim()];
     shape[1] = x.size(1) as i64;
     let wide = |t: &Tensor| Term::from(t).to_dtype(DType::F32).reshape(&shape);
-    let scale = c.opt_tensor(1).into_iter().fold((wide(var) + eps).rsqrt(), |s, w| s * wide(w));
+    let scale = c.opt_tensor("weight").into_iter().fold((wide(var) + eps).rsqrt(), |s, w| s * wide(w));
     let y = (Term::from(x).to_dtype(DType::F32) - wide(mean)) * scale;
-    c.opt_tensor(2).into_iter().fold(y, |y, b| y + wide(b))
+    c.opt_tensor("bias").into_iter().fold(y, |y, b| y + wide(b))
 }
 
 fn saved(c: &VjpCtx) -> Saved {
@@ -157,7 +157,7 @@ fn saved(c: &VjpCtx) -> Saved {
     } else {
         (c.out(1), c.out(2))
     };
-    Saved { input: c.arg(0), weight: c.opt_tensor(1).cloned(), mean, rstd, groups: None, eps, given }
+    Saved { input: c.arg(0), weight: c.opt_tensor("weight").cloned(), mean, rstd, groups: None, eps, given }
 }
 
 pub static BATCH_NORM: Op = Op {
@@ -211,7 +211,7 @@ pub static BATCH_NORM: Op = Op {
 
 /// The running statistics of a call that moves them: arguments 3 and 4, if 5 says so.
 pub(super) fn running_statistics(c: &Call) -> u32 {
-    if c.flag(5) && c.opt_tensor(3).is_some() { 1 << 3 | 1 << 4 } else { 0 }
+    if c.flag(5) && c.opt_tensor("running_mean").is_some() { 1 << 3 | 1 << 4 } else { 0 }
 }
 
 pub static NATIVE_BATCH_NORM: Op = Op {

@@ -52,10 +52,10 @@ fn check(x: &Tensor, groups: i64, weight: Option<&Tensor>, bias: Option<&Tensor>
 }
 
 fn infer(c: &Call) -> Result<Specs> {
-    let (x, weight, bias) = (c.tensor(0)?, c.opt_tensor(1), c.opt_tensor(2));
+    let (x, weight, bias) = (c.tensor(0)?, c.opt_tensor("weight"), c.opt_tensor("bias"));
     check(x, c.int(GROUP)?, weight, bias)?;
     let sizes = super::sizes(x.shape()).map(|d| d as i64);
-    let given = [c.int(3)?, c.int(4)?, c.int(5)?];
+    let given = [c.int("N")?, c.int("C")?, c.int("HxW")?];
     if sizes != given {
         return Err(Error::runtime(format!(
             "Expected N, C and HxW to be the sizes of the input, {}, but got {}",
@@ -76,7 +76,8 @@ fn infer(c: &Call) -> Result<Specs> {
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let format = c.tensor(0)?.layout().channels_format();
     let (x, y) = (in_format(c.tensor(0)?, format)?, in_format(&out[0], format)?);
-    let [weight, bias, mean, rstd] = [c.opt_tensor(1), c.opt_tensor(2), Some(&out[1]), Some(&out[2])].map(opt_flat);
+    let [weight, bias, mean, rstd] =
+        [c.opt_tensor("weight"), c.opt_tensor("bias"), Some(&out[1]), Some(&out[2])].map(opt_flat);
     let (weight, bias, mean, rstd) = (weight?, bias?, mean?, rstd?);
     let groups = Some(c.int(GROUP)? as usize);
     if x.device().is_gpu() {
@@ -102,7 +103,7 @@ pub static GROUP_NORM: Op = Op {
     forms: F,
     body: decompose(|c| {
         let x = c.tensor(0)?;
-        check(x, c.int(1)?, c.opt_tensor(2), c.opt_tensor(3))?;
+        check(x, c.int("num_groups")?, c.opt_tensor("weight"), c.opt_tensor("bias"))?;
         let [n, channels, l] = super::sizes(x.shape());
         let x = CONTIGUOUS.call((x, Value::Format(x.layout().channels_format()))).ok()?;
         let args: Args = smallvec![
@@ -112,8 +113,8 @@ pub static GROUP_NORM: Op = Op {
             n.into(),
             channels.into(),
             l.into(),
-            c.int(1)?.into(),
-            c.float(4)?.into(),
+            c.int("num_groups")?.into(),
+            c.float("eps")?.into(),
         ];
         Ok(smallvec![NATIVE_GROUP_NORM.calls(args)?.swap_remove(0)])
     }),
@@ -145,7 +146,7 @@ pub static NATIVE_GROUP_NORM: Op = Op {
         saves: A0 | A1 | OUT1 | OUT2,
         formula: |c| {
             let (mean, rstd, groups) = (c.out(1), c.out(2), Some(c.int(GROUP) as usize));
-            let weight = c.opt_tensor(1).cloned();
+            let weight = c.opt_tensor("weight").cloned();
             let s = Saved { input: c.arg(0), weight, mean, rstd, groups, eps: c.float(EPS), given: false };
             gradients(c, s, [0, 1, 2])
         },

@@ -13,8 +13,8 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&INSTANCE_NORM];
 
 fn run(c: &Call) -> Result<Outputs> {
-    let (x, by_input) = (c.tensor(0)?, c.flag(5));
-    if !by_input && (c.opt_tensor(3).is_none() || c.opt_tensor(4).is_none()) {
+    let (x, by_input) = (c.tensor(0)?, c.flag("use_input_stats"));
+    if !by_input && (c.opt_tensor("running_mean").is_none() || c.opt_tensor("running_var").is_none()) {
         return Err(Error::runtime(
             "Expected running_mean and running_var to be defined when use_input_stats is false",
         ));

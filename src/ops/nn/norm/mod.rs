@@ -194,25 +194,25 @@ pub static NORM_BACKWARD: Op = Op {
 };
 
 fn infer_backward(c: &Call) -> Result<Specs> {
-    let (x, groups) = (c.tensor(1)?, c.int(5)?);
+    let (x, groups) = (c.tensor("input")?, c.int("groups")?);
     let refuse = |text: &str| Err(Error::runtime(text));
-    if c.tensor(0)?.shape() != x.shape() || x.ndim() < 2 {
+    if c.tensor("grad")?.shape() != x.shape() || x.ndim() < 2 {
         return refuse("the gradient must have the shape of the input, which has a batch and channels");
     }
     if groups < 0 || (groups > 0 && x.size(1) as i64 % groups != 0) {
         return refuse("the channels must be divisible by the groups");
     }
-    if c.opt_tensor(2).is_some_and(|w| w.shape() != [x.size(1)]) {
+    if c.opt_tensor("weight").is_some_and(|w| w.shape() != [x.size(1)]) {
         return refuse("as many weights as channels are needed");
     }
     let count = if groups == 0 { x.size(1) } else { x.size(0) * groups as usize };
-    if c.tensor(3)?.numel() != count || c.tensor(4)?.numel() != count {
+    if c.tensor("mean")?.numel() != count || c.tensor("rstd")?.numel() != count {
         return refuse("one mean and one deviation for each statistic are needed");
     }
     if c.all_tensors().any(|t| !t.dtype().is_float()) {
         return refuse("floating point tensors are needed");
     }
-    let one = Spec::new(&[x.size(1)], c.opt_tensor(2).map_or(x.dtype(), |w| w.dtype()), x.device());
+    let one = Spec::new(&[x.size(1)], c.opt_tensor("weight").map_or(x.dtype(), |w| w.dtype()), x.device());
     Ok(smallvec![result(x, groups_of(c, 5)?)?, one.clone(), one])
 }
 
@@ -221,21 +221,21 @@ fn groups_of(c: &Call, i: usize) -> Result<Option<usize>> {
 }
 
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let x = c.tensor(1)?;
+    let x = c.tensor("input")?;
     let format = format_of(x, groups_of(c, 5)?);
-    let (g, x, dx) = (in_format(c.tensor(0)?, format)?, in_format(x, format)?, in_format(&out[0], format)?);
-    let (mean, rstd, weight) = (flat(c.tensor(3)?)?, flat(c.tensor(4)?)?, opt_flat(c.opt_tensor(2))?);
+    let (g, x, dx) = (in_format(c.tensor("grad")?, format)?, in_format(x, format)?, in_format(&out[0], format)?);
+    let (mean, rstd, weight) = (flat(c.tensor("mean")?)?, flat(c.tensor("rstd")?)?, opt_flat(c.opt_tensor("weight"))?);
     let weight = weight.as_ref().map(|w| w.cpu_view()).transpose()?;
     let o = Channels { input: x.cpu_view()?, weight, bias: None, groups: groups_of(c, 5)?, eps: 0.0 };
     let to = Gradients { dx: dx.cpu_view()?, dw: out[1].cpu_view()?, db: out[2].cpu_view()? };
-    channels::normalise_backward(&o, g.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?, c.flag(6), &to)
+    channels::normalise_backward(&o, g.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?, c.flag("given"), &to)
 }
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let x = c.tensor(1)?;
+    let x = c.tensor("input")?;
     let format = format_of(x, groups_of(c, 5)?);
-    let (g, x, dx) = (in_format(c.tensor(0)?, format)?, in_format(x, format)?, in_format(&out[0], format)?);
-    let (mean, rstd, weight) = (flat(c.tensor(3)?)?, flat(c.tensor(4)?)?, opt_flat(c.opt_tensor(2))?);
+    let (g, x, dx) = (in_format(c.tensor("grad")?, format)?, in_format(x, format)?, in_format(&out[0], format)?);
+    let (mean, rstd, weight) = (flat(c.tensor("mean")?)?, flat(c.tensor("rstd")?)?, opt_flat(c.opt_tensor("weight"))?);
     let from = gpu::ChannelGrad {
         grad: g.gpu_view()?,
         input: x.gpu_view()?,
@@ -243,7 +243,7 @@ fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         rstd: rstd.gpu_view()?,
         weight: weight.as_ref().map(|w| w.gpu_view()).transpose()?,
         groups: groups_of(c, 5)?,
-        given: c.flag(6),
+        given: c.flag("given"),
     };
     gpu::normalise_backward(&from, &dx.gpu_view()?, &out[1].gpu_view()?, &out[2].gpu_view()?)
 }

@@ -9,14 +9,14 @@ use crate::ops::reduce::sum_prod::MEAN_DIM;
 pub static OPS: &[&Op] = &[&RMS_NORM];
 
 fn check(c: &Call) -> Result<()> {
-    let (x, shape) = (c.tensor(0)?, c.ints(1)?);
+    let (x, shape) = (c.tensor(0)?, c.ints("normalized_shape")?);
     if shape.is_empty() {
         return Err(Error::runtime(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []",
         ));
     }
     let is = |dims: &[usize]| dims.iter().map(|&d| d as i64).eq(shape.iter().copied());
-    if let Some(w) = c.opt_tensor(2).filter(|w| !is(w.shape())) {
+    if let Some(w) = c.opt_tensor("weight").filter(|w| !is(w.shape())) {
         return Err(Error::runtime(format!(
             "Expected weight to be of same shape as normalized_shape, but got weight of shape {} and normalized_shape = {}",
             Show(w.shape()),
@@ -37,14 +37,14 @@ fn check(c: &Call) -> Result<()> {
 fn run(c: &Call) -> Result<Outputs> {
     check(c)?;
     let x = c.tensor(0)?;
-    let dims: Ints = (-(c.ints(1)?.len() as i64)..0).collect();
+    let dims: Ints = (-(c.ints("normalized_shape")?.len() as i64)..0).collect();
     // Half precision is computed in float32.
     let (half, double) = (matches!(x.dtype(), DType::F16 | DType::BF16), matches!(x.dtype(), DType::F64 | DType::C128));
     let dense = Term::from(x).contiguous();
     let wide = if half { dense.to_dtype(DType::F32) } else { dense };
-    let eps = c.opt_float(3).unwrap_or(if double { f64::EPSILON } else { f64::from(f32::EPSILON) });
+    let eps = c.opt_float("eps").unwrap_or(if double { f64::EPSILON } else { f64::from(f32::EPSILON) });
     let scale = (MEAN_DIM.call((wide.clone().pow(2.0), dims, true)) + eps).rsqrt();
-    let y = c.opt_tensor(2).into_iter().fold(wide * scale, |y, w| y * w);
+    let y = c.opt_tensor("weight").into_iter().fold(wide * scale, |y, w| y * w);
     let same = y.get().is_none_or(|y| y.dtype() == x.dtype());
     if same { y.outputs() } else { y.to_dtype(x.dtype()).outputs() }
 }

@@ -29,7 +29,7 @@ pub static OPS: &[&Op] = &[
 pub(crate) static ADAPTIVE: [&Op; 2] = [&AVG2D, &AVG3D];
 
 fn axes<const D: usize>(c: &Call) -> Result<[Axis; 3]> {
-    let (x, sizes) = (c.tensor(0)?, c.ints(1)?);
+    let (x, sizes) = (c.tensor(0)?, c.ints("output_size")?);
     let n = x.ndim();
     if n != D + 1 && n != D + 2 {
         return Err(Error::runtime(format!(
@@ -99,12 +99,12 @@ fn gradient<const D: usize>(c: &VjpCtx) -> Term {
 /// One result for all is a mean, as in PyTorch; pooling keeps channels that are last.
 fn mean_or<const D: usize>(c: &Call, op: &'static Op) -> Result<Outputs> {
     let x = c.tensor(0)?;
-    let one = c.ints(1)?.iter().all(|&n| n == 1) && [1, D].contains(&c.ints(1)?.len());
+    let one = c.ints("output_size")?.iter().all(|&n| n == 1) && [1, D].contains(&c.ints("output_size")?.len());
     if one && (D + 1..=D + 2).contains(&x.ndim()) && format_of(x, D) == Format::Contiguous {
         let dims: Ints = (1..=D as i64).map(|d| -d).collect();
         return MEAN_DIM.calls((x, dims, true));
     }
-    op.calls((x, c.ints(1)?))
+    op.calls((x, c.ints("output_size")?))
 }
 
 const ADAPTIVE_AVG: Op = Op {

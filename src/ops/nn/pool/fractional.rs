@@ -37,14 +37,14 @@ fn starts(sample: Term, size: usize, kernel: i64, out: i64) -> Term {
 
 /// The maxima and their places.
 fn run<const D: usize>(c: &Call) -> Result<Outputs> {
-    let (x, samples) = (c.tensor(0)?, c.tensor(3)?);
+    let (x, samples) = (c.tensor(0)?, c.tensor("random_samples")?);
     check_input::<D>(x)?;
     let exactly = |list: &[i64], what: &str| match list.len() == D {
         true => each::<D>(list, what),
         false => each::<D>(&[], what),
     };
-    let kernel = exactly(c.ints(1)?, "kernel_size must either")?;
-    let out = exactly(c.ints(2)?, "output_size must either")?;
+    let kernel = exactly(c.ints("kernel_size")?, "kernel_size must either")?;
+    let out = exactly(c.ints("output_size")?, "output_size must either")?;
     let lead = x.ndim() - D;
     let planes = x.shape()[..lead].iter().product::<usize>() as i64;
     let names = ["time", "height", "width"];

@@ -257,7 +257,7 @@ pub static MAX_POOL_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (g, places, size, dims) = (c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.int(3)?);
+            let (g, places, size, dims) = (c.tensor("grad")?, c.tensor("indices")?, c.ints("size")?, c.int("dims")?);
             let fits =
                 (1..=3).contains(&dims) && size.len() == g.ndim() && (dims + 1..=dims + 2).contains(&(g.ndim() as i64));
             let lead = (g.ndim() as i64).saturating_sub(dims).max(0) as usize;
@@ -269,18 +269,19 @@ pub static MAX_POOL_BACKWARD: Op = Op {
             Ok(smallvec![result(g, &crate::layout::to_shape(size)?, g.dtype(), format)?])
         },
         |c, out| {
-            let (g, dims) = (c.tensor(0)?, c.int(3)? as usize);
+            let (g, dims) = (c.tensor("grad")?, c.int("dims")? as usize);
             let format = format_of(&out[0], dims);
-            let axes = sizes_alone(c.ints(2)?, g.shape(), dims);
+            let axes = sizes_alone(c.ints("size")?, g.shape(), dims);
             let (g, places, dx) = (
                 in_format(g, dims, format)?,
-                in_format(c.tensor(1)?, dims, format)?,
+                in_format(c.tensor("indices")?, dims, format)?,
                 in_format(&out[0], dims, format)?,
             );
             max::max_pool_backward(g.cpu_view()?, places.cpu_view()?, &axes, dx.cpu_view()?)
         },
         Some(|c, out| {
-            let (g, places, size, dims) = (c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.int(3)? as usize);
+            let (g, places, size, dims) =
+                (c.tensor("grad")?, c.tensor("indices")?, c.ints("size")?, c.int("dims")? as usize);
             let (before, after) = (flat(size, dims), flat(&Term::from(g).sizes(), dims));
             let zeros = Tensor::zeros(&crate::layout::to_shape(&before)?, g.dtype(), g.device())?;
             let (places, g) = (Term::from(places).reshape(&after), Term::from(g).reshape(&after));
@@ -288,7 +289,7 @@ pub static MAX_POOL_BACKWARD: Op = Op {
             out[0].copy_raw(&dx)
         }),
     ),
-    vjp: Vjp::Each(&[d(0, A1, |c| picked(c.g(), c.arg(1), c.int(3) as usize))]),
+    vjp: Vjp::Each(&[d(0, A1, |c| picked(c.g(), c.arg(1), c.int("dims") as usize))]),
     samples: &[
         "f32[2,2,2,2], i64[2,2,2,2](0..16), (2, 2, 4, 4), 2",
         "f32[3,2], i64[3,2](0..5), (3, 5), 1",

@@ -18,13 +18,13 @@ pub static OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D, &MEAN_POOL_BAC
 /// How windows move and what their sums are divided by. The arguments are at the same positions in the ops and in their
 /// gradient: kernel, stride, padding, ceil_mode, count_include_pad, divisor_override.
 fn steps<const D: usize>(c: &impl Arguments) -> Result<(Steps<D>, Divisor)> {
-    let divisor = match c.opt_int(6) {
+    let divisor = match c.opt_int("divisor_override") {
         Some(0) => return Err(Error::runtime("divisor must be not zero")),
         Some(n) => Divisor::Given(n),
-        None if c.flag(5) => Divisor::Extent,
+        None if c.flag("count_include_pad") => Divisor::Extent,
         None => Divisor::Count,
     };
-    Ok((Steps::of(c, &[1], c.flag(4))?, divisor))
+    Ok((Steps::of(c, &[1], c.flag("ceil_mode"))?, divisor))
 }
 
 fn axes<const D: usize>(c: &Call) -> Result<([Axis; 3], Divisor)> {
@@ -155,10 +155,10 @@ pub static AVG_POOL3D: Op = Op {
 
 /// The windows of the gradient's op: of an input of sizes `size`.
 fn windows(c: &Call) -> Result<(usize, [Axis; 3], Divisor)> {
-    let (g, size) = (c.tensor(0)?, c.ints(7)?);
+    let (g, size) = (c.tensor("grad")?, c.ints("size")?);
     let shape = crate::layout::to_shape(size)?;
-    let kernel = c.ints(1)?;
-    let dims = if kernel.is_empty() { c.ints(3)?.len() } else { kernel.len() };
+    let kernel = c.ints("kernel_size")?;
+    let dims = if kernel.is_empty() { c.ints("padding")?.len() } else { kernel.len() };
     if !(2..=3).contains(&dims) || !(dims + 1..=dims + 2).contains(&shape.len()) || g.ndim() != shape.len() {
         return Err(Error::runtime("a gradient of the rank of the input is needed, and two or three windows"));
     }
@@ -190,20 +190,20 @@ pub static MEAN_POOL_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let ((dims, ..), g) = (windows(c)?, c.tensor(0)?);
+            let ((dims, ..), g) = (windows(c)?, c.tensor("grad")?);
             let format = planar_format(g, dims);
-            Ok(smallvec![result(g, &crate::layout::to_shape(c.ints(7)?)?, g.dtype(), format)?])
+            Ok(smallvec![result(g, &crate::layout::to_shape(c.ints("size")?)?, g.dtype(), format)?])
         },
         |c, out| {
             let (dims, axes, divisor) = windows(c)?;
             let format = format_of(&out[0], dims);
-            let (g, dx) = (in_format(c.tensor(0)?, dims, format)?, in_format(&out[0], dims, format)?);
+            let (g, dx) = (in_format(c.tensor("grad")?, dims, format)?, in_format(&out[0], dims, format)?);
             mean::mean_pool_backward(g.cpu_view()?, &axes, divisor, dx.cpu_view()?)
         },
         Some(|c, out| {
             let (dims, axes, divisor) = windows(c)?;
             let format = format_of(&out[0], dims);
-            let (g, dx) = (in_format(c.tensor(0)?, dims, format)?, in_format(&out[0], dims, format)?);
+            let (g, dx) = (in_format(c.tensor("grad")?, dims, format)?, in_format(&out[0], dims, format)?);
             gpu::mean_pool_backward(&g.gpu_view()?, &axes, for_gpu(divisor), &dx.gpu_view()?)
         }),
     ),
@@ -224,8 +224,8 @@ pub static MEAN_POOL_BACKWARD: Op = Op {
 
 /// The gradient of the gradient: the pooling itself.
 fn again(c: &VjpCtx) -> Term {
-    let dims = c.ints(3).len();
-    if c.ints(1).is_empty() {
+    let dims = c.ints("padding").len();
+    if c.ints("kernel_size").is_empty() {
         let sizes = c.sizes(0);
         return ADAPTIVE[dims - 2].call((c.g(), &sizes[sizes.len() - dims..]));
     }

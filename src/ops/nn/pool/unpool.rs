@@ -14,7 +14,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&MAX_UNPOOL2D, &MAX_UNPOOL3D];
 
 fn infer<const D: usize>(c: &Call) -> Result<Specs> {
-    let (x, places, size) = (c.tensor(0)?, c.tensor(1)?, c.ints(2)?);
+    let (x, places, size) = (c.tensor(0)?, c.tensor("indices")?, c.ints("output_size")?);
     if places.dtype() != DType::I64 {
         let name = places.dtype().scalar_type_name();
         return Err(Error::runtime(format!("elements in indices should be type int64 but got: {name}")));
@@ -74,13 +74,13 @@ fn matrices(c: &Call, out: &Tensor, dims: usize) -> Result<[Tensor; 3]> {
         let shape = flat(&Term::from(t).sizes(), dims);
         Term::from(t).contiguous().reshape(&shape).ok()
     };
-    Ok([matrix(c.tensor(0)?)?, matrix(c.tensor(1)?)?, matrix(out)?])
+    Ok([matrix(c.tensor(0)?)?, matrix(c.tensor("indices")?)?, matrix(out)?])
 }
 
 fn forward<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
     row_major(&out[0], |out| {
         let [x, places, to] = matrices(c, out, D)?;
-        max::max_unpool(x.cpu_view()?, places.cpu_view()?, to.cpu_view()?, c.ints(2)?)
+        max::max_unpool(x.cpu_view()?, places.cpu_view()?, to.cpu_view()?, c.ints("output_size")?)
     })
 }
 

@@ -11,9 +11,9 @@ pub static OPS: &[&Op] = &[&LSTM_CELL, &GRU_CELL, &RNN_TANH_CELL, &RNN_RELU_CELL
 
 /// A step from the input [B, I] and the states [B, H]; the weights start at argument 2.
 fn step(c: &Call, mode: Recurrence, name: &'static str, states: &[&Tensor]) -> Result<Outputs> {
-    let [x, w_ih, w_hh] = [c.tensor(0)?, c.tensor(2)?, c.tensor(3)?];
+    let [x, w_ih, w_hh] = [c.tensor(0)?, c.tensor("w_ih")?, c.tensor("w_hh")?];
     check(x, states, w_ih, w_hh, mode.gates())?;
-    let (b_ih, b_hh) = (c.opt_tensor(4), c.opt_tensor(5));
+    let (b_ih, b_hh) = (c.opt_tensor("b_ih"), c.opt_tensor("b_hh"));
     let gru = mode == Recurrence::Gru;
     let bias = match (b_ih, b_hh) {
         (Some(i), Some(h)) if !gru => Some(Term::from(i) + Term::from(h)),
@@ -84,7 +84,7 @@ pub static LSTM_CELL: Op = Op {
     doc: "One step of an LSTM: (hidden state, cell), both [B, H], from the input [B, I] and `hx`, both of the step before.",
     forms: F,
     body: decompose(|c| {
-        let Ok([h, cell]) = <[Tensor; 2]>::try_from(c.tensors(1)) else {
+        let Ok([h, cell]) = <[Tensor; 2]>::try_from(c.tensors("hx")) else {
             return Err(Error::runtime("lstm_cell expects two hidden states"));
         };
         step(c, Recurrence::Lstm, "lstm", &[&h, &cell])
@@ -116,7 +116,7 @@ pub static GRU_CELL: Op = Op {
     ),
     doc: "One step of a gated recurrent unit: the hidden state [B, H] from the input [B, I] and the state before.",
     forms: F,
-    body: decompose(|c| step(c, Recurrence::Gru, "gru", &[c.tensor(1)?])),
+    body: decompose(|c| step(c, Recurrence::Gru, "gru", &[c.tensor("hx")?])),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,2], f32[6,3], f32[6,2], f32[6], f32[6]", "f32[2,3], f32[2,2], f32[6,3], f32[6,2]"],
     errors: &[
@@ -143,7 +143,7 @@ pub static RNN_TANH_CELL: Op = Op {
         "rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
     ),
     doc: "`tanh(input @ w_ih^T + b_ih + hx @ w_hh^T + b_hh)`: the hidden state [B, H] of an Elman network.",
-    body: decompose(|c| step(c, Recurrence::Tanh, "tanh", &[c.tensor(1)?])),
+    body: decompose(|c| step(c, Recurrence::Tanh, "tanh", &[c.tensor("hx")?])),
     ..ELMAN
 };
 
@@ -152,6 +152,6 @@ pub static RNN_RELU_CELL: Op = Op {
         "rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
     ),
     doc: "`relu(input @ w_ih^T + b_ih + hx @ w_hh^T + b_hh)`: the hidden state [B, H] of an Elman network.",
-    body: decompose(|c| step(c, Recurrence::Relu, "relu", &[c.tensor(1)?])),
+    body: decompose(|c| step(c, Recurrence::Relu, "relu", &[c.tensor("hx")?])),
     ..ELMAN
 };

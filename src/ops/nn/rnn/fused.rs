@@ -17,14 +17,14 @@ pub static OPS: &[&Op] = &[&FUSED_RECURRENT_LAYER, &FUSED_RECURRENT_BACKWARD];
 
 /// Whether the kernel computes this layer.
 pub(crate) fn serves(c: &Call) -> bool {
-    let Some(gates) = c.opt_tensor(0) else { return false };
+    let Some(gates) = c.opt_tensor("gates") else { return false };
     let device = gates.device();
     plain(c) && device != Device::Meta && c.all_tensors().all(|t| t.device() == device) && gates.numel() > 0
 }
 
 /// Whether there is no projection, and one dtype that the kernel computes in.
 fn plain(c: &Call) -> bool {
-    let Some(dtype) = c.opt_tensor(0).map(|t| t.dtype()) else { return false };
+    let Some(dtype) = c.opt_tensor("gates").map(|t| t.dtype()) else { return false };
     let one = c.all_tensors().all(|t| t.dtype() == dtype);
     one && matches!(dtype, DType::F32 | DType::F64) && c.opt_tensor(PROJECTION).is_none()
 }
@@ -42,7 +42,7 @@ fn infer(c: &Call) -> Result<Specs> {
     if !plain(c) {
         return Err(Error::runtime("the fused layer needs tensors of float32 or of float64, and no projection"));
     }
-    let (gates, hx, mode) = (c.tensor(0)?, c.tensor(1)?, c.choice::<Recurrence>(MODE));
+    let (gates, hx, mode) = (c.tensor("gates")?, c.tensor("hx")?, c.choice::<Recurrence>(MODE));
     let (rows, batch, hidden) = (gates.size(0), hx.size(0), hx.size(1));
     let (rows_of_cells, batch_of_cells) = if mode == Recurrence::Lstm { (rows, batch) } else { (0, 0) };
     let matrix = |m: usize, n: usize| Spec::new(&[m, n], gates.dtype(), gates.device());
@@ -61,7 +61,7 @@ fn dense(t: &Tensor) -> Result<Tensor> {
 }
 
 fn run_forward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (gates, hx, weight) = (dense(c.tensor(0)?)?, dense(c.tensor(1)?)?, dense(c.tensor(WEIGHT)?)?);
+    let (gates, hx, weight) = (dense(c.tensor("gates")?)?, dense(c.tensor("hx")?)?, dense(c.tensor(WEIGHT)?)?);
     let (cx, bias) = (c.opt_tensor(CX).map(dense).transpose()?, c.opt_tensor(BIAS).map(dense).transpose()?);
     let layer = Layer {
         sizes: c.ints(SIZES)?,
@@ -85,7 +85,7 @@ fn packed(t: &Tensor) -> Result<Tensor> {
 }
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (gates, hx, weight) = (packed(c.tensor(0)?)?, packed(c.tensor(1)?)?, packed(c.tensor(WEIGHT)?)?);
+    let (gates, hx, weight) = (packed(c.tensor("gates")?)?, packed(c.tensor("hx")?)?, packed(c.tensor(WEIGHT)?)?);
     let (cx, bias) = (c.opt_tensor(CX).map(packed).transpose()?, c.opt_tensor(BIAS).map(packed).transpose()?);
     let layer = Recurrent {
         sizes: c.ints(SIZES)?,
@@ -204,7 +204,7 @@ fn infer_backward(c: &Call) -> Result<Specs> {
         && has(B_SAVED, rows, hidden.saturating_mul(saved_blocks(mode)))
         && has(B_CELLS, if lstm { rows } else { 0 }, hidden)
         && c.opt_tensor(B_CX).is_some() == lstm
-        && (lstm || c.opt_tensor(2).is_none())
+        && (lstm || c.opt_tensor("grad_cn").is_none())
         && sizes.windows(2).all(|w| w[0] >= w[1])
         && sizes.iter().all(|&n| n > 0)
         && sizes.iter().try_fold(0i64, |sum, &n| sum.checked_add(n)) == Some(rows as i64)

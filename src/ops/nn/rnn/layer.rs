@@ -71,7 +71,7 @@ pub static RECURRENT_LAYER: Op = Op {
 
 /// Refuses operands that do not fit together.
 pub(crate) fn check(c: &Call) -> Result<()> {
-    let (gates, hx, weight) = (c.tensor(0)?, c.tensor(1)?, c.tensor(WEIGHT)?);
+    let (gates, hx, weight) = (c.tensor("gates")?, c.tensor("hx")?, c.tensor(WEIGHT)?);
     let mode: Recurrence = c.choice(MODE);
     let (cx, projection, sizes) = (c.opt_tensor(CX), c.opt_tensor(PROJECTION), c.ints(SIZES)?);
     if (mode == Recurrence::Lstm) != cx.is_some() || (projection.is_some() && cx.is_none()) {

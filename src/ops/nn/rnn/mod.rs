@@ -115,12 +115,12 @@ impl<'a> Network<'a> {
 
 /// Padded sequences `[T, B, I]`, or `[B, T, I]`; the states start at argument 1.
 fn padded(c: &Call, mode: Recurrence, states: &[&Tensor], projected: bool) -> Result<Outputs> {
-    let (x, params) = (c.tensor(0)?, c.tensors(2));
+    let (x, params) = (c.tensor(0)?, c.tensors("params"));
     let net = Network::of(c, mode, &params, 3, projected)?;
     if x.ndim() != 3 {
         return Err(Error::runtime(format!("input must have 3 dimensions, got {}", x.ndim())));
     }
-    let first = c.flag(8);
+    let first = c.flag("batch_first");
     let x = if first { Term::from(x).transpose(0, 1) } else { Term::from(x) };
     let sizes = x.sizes();
     let (steps, batch) = (sizes[0], sizes[1]);
@@ -138,7 +138,7 @@ fn padded(c: &Call, mode: Recurrence, states: &[&Tensor], projected: bool) -> Re
 
 /// Packed sequences `[N, I]` with the batch size of every step.
 fn packed(c: &Call, mode: Recurrence, states: &[&Tensor], projected: bool) -> Result<Outputs> {
-    let (x, sizes, params) = (c.tensor(0)?, c.tensor(1)?, c.tensors(3));
+    let (x, sizes, params) = (c.tensor("data")?, c.tensor("batch_sizes")?, c.tensors("params"));
     let net = Network::of(c, mode, &params, 4, projected)?;
     if sizes.ndim() != 1 || !sizes.dtype().is_int() {
         return Err(Error::runtime("batch_sizes tensor should be 1D"));
@@ -219,7 +219,7 @@ pub static GRU: Op = Op {
     ),
     doc: "A network of gated recurrent units: (output [T, B, D * H], last hidden states [layers * D, B, H]).\n\n\
           `params` are the weights of each layer and direction, in the order of `nn.GRU`.",
-    body: decompose(|c| padded(c, Recurrence::Gru, &[c.tensor(1)?], false)),
+    body: decompose(|c| padded(c, Recurrence::Gru, &[c.tensor("hx")?], false)),
     samples: &[
         "f32[3,2,2], f32[1,2,3], [f32[9,2], f32[9,3], f32[9], f32[9]], True, 1, 0.0, False, False, False",
         "f32[2,3,2], f32[2,2,3], [f32[9,2], f32[9,3], f32[9,2], f32[9,3]], False, 1, 0.0, True, True, True",
@@ -237,7 +237,7 @@ pub static GRU_PACKED: Op = Op {
         "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> Tensor[]",
     ),
     doc: "`gru` of packed sequences [N, I].",
-    body: reads_host(|c| packed(c, Recurrence::Gru, &[c.tensor(2)?], false)),
+    body: reads_host(|c| packed(c, Recurrence::Gru, &[c.tensor("hx")?], false)),
     samples: &[
         "f32[5,2], i64[3](=2,2,1), f32[2,2,3], [f32[9,2], f32[9,3], f32[9,2], f32[9,3]], False, 1, 0.0, False, True",
     ],
@@ -273,7 +273,7 @@ pub static RNN_TANH: Op = Op {
         "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> Tensor[]",
     ),
     doc: "An Elman network with tanh: (output [T, B, D * H], last hidden states [layers * D, B, H]).",
-    body: decompose(|c| padded(c, Recurrence::Tanh, &[c.tensor(1)?], false)),
+    body: decompose(|c| padded(c, Recurrence::Tanh, &[c.tensor("hx")?], false)),
     ..ELMAN
 };
 
@@ -282,7 +282,7 @@ pub static RNN_TANH_PACKED: Op = Op {
         "rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> Tensor[]",
     ),
     doc: "`rnn_tanh` of packed sequences [N, I].",
-    body: reads_host(|c| packed(c, Recurrence::Tanh, &[c.tensor(2)?], false)),
+    body: reads_host(|c| packed(c, Recurrence::Tanh, &[c.tensor("hx")?], false)),
     ..ELMAN_PACKED
 };
 
@@ -291,7 +291,7 @@ pub static RNN_RELU: Op = Op {
         "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> Tensor[]",
     ),
     doc: "An Elman network with relu: (output [T, B, D * H], last hidden states [layers * D, B, H]).",
-    body: decompose(|c| padded(c, Recurrence::Relu, &[c.tensor(1)?], false)),
+    body: decompose(|c| padded(c, Recurrence::Relu, &[c.tensor("hx")?], false)),
     ..ELMAN
 };
 
@@ -300,6 +300,6 @@ pub static RNN_RELU_PACKED: Op = Op {
         "rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> Tensor[]",
     ),
     doc: "`rnn_relu` of packed sequences [N, I].",
-    body: reads_host(|c| packed(c, Recurrence::Relu, &[c.tensor(2)?], false)),
+    body: reads_host(|c| packed(c, Recurrence::Relu, &[c.tensor("hx")?], false)),
     ..ELMAN_PACKED
 };

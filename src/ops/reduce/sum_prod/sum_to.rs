@@ -24,7 +24,7 @@ pub static SUM_TO_SIZE: Op = Op {
 };
 
 fn sum_to_size(c: &Call) -> Result<Outputs> {
-    let (t, size) = (c.tensor(0)?, c.ints(1)?);
+    let (t, size) = (c.tensor(0)?, c.ints("size")?);
     if size.is_empty() {
         return SUM.calls((t,));
     }
