@@ -73,8 +73,8 @@ pub static NN_HARDTANH: Op = Op {
             return Err(Error::value("min_val cannot be greater than max_val"));
         }
         match c.tensor(0)? {
-            t if t.dtype().is_int() => run(c, 3, &CLAMP, (t, low as i64, high as i64)),
-            t => run(c, 3, &HARDTANH, (t, low, high)),
+            t if t.dtype().is_int() => run(c, &CLAMP, (t, low as i64, high as i64)),
+            t => run(c, &HARDTANH, (t, low, high)),
         }
     }),
     samples: &["f32[2,3]", "f32[2,3], -0.5, 0.2", "i64[4]", "i64[4], -1.5, 2.5", "u8[4]", "f32[10](special)"],
@@ -84,7 +84,7 @@ pub static NN_HARDTANH: Op = Op {
 pub static NN_RELU6: Op = Op {
     sig: sig("nn.functional.relu6(Tensor input, bool inplace=False) -> Tensor"),
     doc: "Limits each element to `[0, 6]`.",
-    body: decompose(|c| run(c, 1, &HARDTANH, (c.tensor(0)?, 0, 6))),
+    body: decompose(|c| run(c, &HARDTANH, (c.tensor(0)?, 0, 6))),
     samples: &["f32[2,3]", "f64[6](big)", "i64[4]"],
     errors: HARDTANH_ERRORS,
     reference: "np.clip(x0, 0, 6)",
@@ -110,7 +110,7 @@ pub static HARDSIGMOID: Op = Op {
 pub static NN_HARDSIGMOID: Op = Op {
     sig: sig("nn.functional.hardsigmoid(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`clamp(x + 3, 0, 6) / 6`.",
-    body: decompose(|c| run(c, 1, &HARDSIGMOID, (c.tensor(0)?,))),
+    body: decompose(|c| run(c, &HARDSIGMOID, (c.tensor(0)?,))),
     reference: "np.clip(x0 + 3, 0, 6) / 6",
     ..ACTIVATION
 };
@@ -134,7 +134,7 @@ pub static HARDSWISH: Op = Op {
 pub static NN_HARDSWISH: Op = Op {
     sig: sig("nn.functional.hardswish(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`x * clamp(x + 3, 0, 6) / 6`. arXiv:1905.02244.",
-    body: decompose(|c| run(c, 1, &HARDSWISH, (c.tensor(0)?,))),
+    body: decompose(|c| run(c, &HARDSWISH, (c.tensor(0)?,))),
     reference: "x0 * np.clip(x0 + 3, 0, 6) / 6",
     ..ACTIVATION
 };
@@ -241,7 +241,7 @@ pub static THRESHOLD: Op = Op {
 pub static NN_THRESHOLD: Op = Op {
     sig: sig("nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor"),
     doc: "`x` where greater than `threshold`, else `value`.",
-    body: decompose(|c| run(c, 3, &THRESHOLD, (c.tensor(0)?, c.scalar("threshold")?, c.scalar("value")?))),
+    body: decompose(|c| run(c, &THRESHOLD, (c.tensor(0)?, c.scalar("threshold")?, c.scalar("value")?))),
     samples: &["f32[2,3], 0.1, 2.0", "i64[4], 1, 7", "f32[10](special), 0, -1"],
     errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
     reference: "np.where(x0 <= threshold, value, x0)",

@@ -32,9 +32,9 @@ pub static OPS: &[&Op] = &[
     &LOGSIGMOID,
 ];
 
-/// The op behind a public activation: in place or not, by the flag in argument `flag`.
-pub(crate) fn run<'a>(c: &Call, flag: usize, op: &'static Op, args: impl IntoArgs<'a>) -> Result<Outputs> {
-    if c.flag(flag) { Ok(smallvec![op.call_inplace(args)?]) } else { op.calls(args) }
+/// The op behind a public activation: in place or not, by the flag `inplace`.
+pub(crate) fn run<'a>(c: &Call, op: &'static Op, args: impl IntoArgs<'a>) -> Result<Outputs> {
+    if c.flag("inplace") { Ok(smallvec![op.call_inplace(args)?]) } else { op.calls(args) }
 }
 
 pub(crate) const BEHIND: Forms = Forms(Forms::HIDDEN | Forms::INPLACE);
@@ -85,7 +85,7 @@ pub static RELU: Op = Op {
 pub static NN_RELU: Op = Op {
     sig: sig("nn.functional.relu(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`max(0, x)`, written to the input if `inplace`.",
-    body: decompose(|c| run(c, 1, &RELU, (c.tensor(0)?,))),
+    body: decompose(|c| run(c, &RELU, (c.tensor(0)?,))),
     samples: &["f32[2,3]", "i64[4]"],
     errors: RELU_ERRORS,
     reference: "np.maximum(x0, 0)",
@@ -168,7 +168,7 @@ pub static SILU: Op = Op {
 pub static NN_SILU: Op = Op {
     sig: sig("nn.functional.silu(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`x * sigmoid(x)`, also called swish. arXiv:1702.03118.",
-    body: decompose(|c| run(c, 1, &SILU, (c.tensor(0)?,))),
+    body: decompose(|c| run(c, &SILU, (c.tensor(0)?,))),
     reference: "x0 * scipy.special.expit(x0)",
     ..ACTIVATION
 };
@@ -193,7 +193,7 @@ pub static MISH: Op = Op {
 pub static NN_MISH: Op = Op {
     sig: sig("nn.functional.mish(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`x * tanh(softplus(x))`. arXiv:1908.08681.",
-    body: decompose(|c| run(c, 1, &MISH, (c.tensor(0)?,))),
+    body: decompose(|c| run(c, &MISH, (c.tensor(0)?,))),
     reference: "x0 * np.tanh(np.logaddexp(0, x0))",
     ..ACTIVATION
 };
@@ -222,7 +222,7 @@ pub static LEAKY_RELU: Op = Op {
 pub static NN_LEAKY_RELU: Op = Op {
     sig: sig("nn.functional.leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `negative_slope * x`.",
-    body: decompose(|c| run(c, 2, &LEAKY_RELU, (c.tensor(0)?, c.float("negative_slope")?))),
+    body: decompose(|c| run(c, &LEAKY_RELU, (c.tensor(0)?, c.float("negative_slope")?))),
     samples: &["f32[2,3]", "f64[4], 0.2", "f32[10](special)"],
     reference: "np.where(x0 > 0, x0, negative_slope * x0)",
     ..ACTIVATION
@@ -264,7 +264,7 @@ pub static CELU: Op = Op {
 pub static NN_ELU: Op = Op {
     sig: sig("nn.functional.elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289.",
-    body: decompose(|c| run(c, 2, &ELU, (c.tensor(0)?, c.float("alpha")?, 1.0, 1.0))),
+    body: decompose(|c| run(c, &ELU, (c.tensor(0)?, c.float("alpha")?, 1.0, 1.0))),
     samples: &["f32[2,3]", "f64[4], 1.5", "f32[10](special)"],
     reference: "np.where(x0 > 0, x0, alpha * np.expm1(x0))",
     ..ACTIVATION
@@ -276,7 +276,7 @@ pub static NN_SELU: Op = Op {
     sig: sig("nn.functional.selu(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`elu` with the constants that keep mean and variance. arXiv:1706.02515.",
     aliases: &["selu"],
-    body: decompose(|c| run(c, 1, &ELU, (c.tensor(0)?, SELU_ALPHA, SELU_SCALE, 1.0))),
+    body: decompose(|c| run(c, &ELU, (c.tensor(0)?, SELU_ALPHA, SELU_SCALE, 1.0))),
     reference: "1.0507009873554805 * np.where(x0 > 0, x0, 1.6732632423543772 * np.expm1(x0))",
     ..ACTIVATION
 };
@@ -289,7 +289,7 @@ pub static NN_CELU: Op = Op {
         if alpha == 0.0 {
             return Err(Error::runtime("ZeroDivisionError: alpha cannot be 0 for CELU"));
         }
-        run(c, 2, &CELU, (c.tensor(0)?, alpha, 1.0, 1.0 / alpha))
+        run(c, &CELU, (c.tensor(0)?, alpha, 1.0, 1.0 / alpha))
     }),
     samples: &["f32[2,3]", "f64[4], 1.5", "f32[10](special)"],
     errors: &[

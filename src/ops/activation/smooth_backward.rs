@@ -62,8 +62,8 @@ pub(crate) fn g(c: &Call) -> Result<Term> {
 pub(crate) fn x(c: &Call) -> Result<Term> {
     c.tensor("self").map(Term::from)
 }
-pub(crate) fn number<'a>(c: &Call, i: usize) -> Result<Value<'a>> {
-    c.scalar(i).map(Value::Scalar)
+pub(crate) fn number<'a>(c: &Call, name: &str) -> Result<Value<'a>> {
+    c.scalar(name).map(Value::Scalar)
 }
 
 struct GeluBackward;
@@ -210,8 +210,8 @@ pub static SOFTPLUS_BACKWARD: Op = Op {
     sig: sig("_softplus_backward(Tensor grad, Tensor self, Scalar beta, Scalar threshold) -> Tensor"),
     body: formula(
         |c| {
-            let z = x(c)? * number(c, 2)?;
-            z.clone().greater(number(c, 3)?).choose(g(c)?, g(c)? * z.sigmoid()).outputs()
+            let z = x(c)? * number(c, "beta")?;
+            z.clone().greater(number(c, "threshold")?).choose(g(c)?, g(c)? * z.sigmoid()).outputs()
         },
         &SOFTPLUS_FUSED,
     ),
@@ -242,7 +242,8 @@ pub static ELU_BACKWARD: Op = Op {
     body: formula(
         |c| {
             // The branch that is not selected must not overflow.
-            let below = (x(c)?.zero_where(x(c)?.less(0).not()) * number(c, 3)?).exp() * number(c, 2)?;
+            let below =
+                (x(c)?.zero_where(x(c)?.less(0).not()) * number(c, "input_scale")?).exp() * number(c, "negative")?;
             x(c)?.at_most(0).choose(g(c)? * below, g(c)?).outputs()
         },
         &ELU_FUSED,

@@ -17,10 +17,10 @@ pub(crate) fn fill_with(t: &Tensor, value: Scalar) -> Result<()> {
     t.fill_raw(value)
 }
 
-/// A row-major result: shape from argument `size`, dtype as given, device from argument `device`.
-pub(crate) fn created(c: &Call, size: usize, dtype: DType, device: usize) -> Result<Specs> {
-    let layout = Layout::of(to_shape(c.ints(size)?)?);
-    Ok(smallvec![Spec { layout, dtype, device: c.device(device).unwrap_or_default() }])
+/// A row-major result of this dtype: its shape is the argument `size`, its device `device`.
+pub(crate) fn created(c: &Call, dtype: DType) -> Result<Specs> {
+    let layout = Layout::of(to_shape(c.ints("size")?)?);
+    Ok(smallvec![Spec { layout, dtype, device: c.device("device").unwrap_or_default() }])
 }
 /// Shape, dtype and device from arguments (size, dtype, device, ..); the default dtype is the float one.
 fn float_parts(c: &Call) -> Result<(Dims, DType, Device)> {
@@ -76,7 +76,7 @@ pub static FULL: Op = Op {
     body: factory(
         |c| {
             let value = c.scalar("fill_value")?;
-            created(c, 0, c.dtype("dtype").unwrap_or_else(|| scalar_dtype(value)), 3)
+            created(c, c.dtype("dtype").unwrap_or_else(|| scalar_dtype(value)))
         },
         |c, out| fill_with(&out[0], c.scalar("fill_value")?),
     ),

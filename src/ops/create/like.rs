@@ -163,12 +163,11 @@ pub static EMPTY_PERMUTED: Op = Op {
     ..OP
 };
 
-/// A new tensor in the shape of argument 0; dtype, device, requires_grad and memory_format are the arguments from `at`
-/// on.
-pub(crate) fn like(c: &Call, at: usize) -> Result<Specs> {
+/// A new tensor in the shape of another; its dtype, device and order in memory where arguments say no other.
+pub(crate) fn like(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    let layout = t.layout().formed(c.format(at + 3).unwrap_or(Format::Preserve))?;
-    let (dtype, device) = (c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device()));
+    let layout = t.layout().formed(c.format("memory_format").unwrap_or(Format::Preserve))?;
+    let (dtype, device) = (c.dtype("dtype").unwrap_or(t.dtype()), c.device("device").unwrap_or(t.device()));
     Ok(smallvec![Spec { layout, dtype, device }])
 }
 
@@ -179,7 +178,7 @@ pub static EMPTY_LIKE: Op = Op {
         "empty_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "A tensor in the shape of another whose values are whatever the memory held.",
-    body: factory(|c| like(c, 1), left),
+    body: factory(like, left),
     samples: &["f32[0,3]"],
     reference: "np.empty_like(x0)",
     batch: Batching::Leading,
@@ -190,7 +189,7 @@ pub static ZEROS_LIKE: Op = Op {
         "zeros_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Zeros in the shape of another tensor.",
-    body: factory(|c| like(c, 1), |_, out| fill_with(&out[0], Scalar::Int(0))),
+    body: factory(like, |_, out| fill_with(&out[0], Scalar::Int(0))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=int64"],
     reference: "np.zeros_like(x0, dtype=dtype)",
     batch: Batching::Leading,
@@ -201,7 +200,7 @@ pub static ONES_LIKE: Op = Op {
         "ones_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Ones in the shape of another tensor.",
-    body: factory(|c| like(c, 1), |_, out| fill_with(&out[0], Scalar::Int(1))),
+    body: factory(like, |_, out| fill_with(&out[0], Scalar::Int(1))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=bool"],
     reference: "np.ones_like(x0, dtype=dtype)",
     batch: Batching::Leading,
@@ -212,7 +211,7 @@ pub static FULL_LIKE: Op = Op {
         "full_like(Tensor self, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "One number in the shape of another tensor.",
-    body: factory(|c| like(c, 2), |c, out| fill_with(&out[0], c.scalar("fill_value")?)),
+    body: factory(like, |c, out| fill_with(&out[0], c.scalar("fill_value")?)),
     samples: &["f32[2,3], 2.5", "i64[2], 3", "f32[2], 1, dtype=float64"],
     errors: &[
         ("'a', 1", "TypeError", "must be Tensor"),
@@ -223,10 +222,10 @@ pub static FULL_LIKE: Op = Op {
     ..LIKE
 };
 
-/// Arguments (self, size, .., dtype, device, requires_grad), the dtype being at `at`.
-fn new(c: &Call, at: usize) -> Result<Specs> {
+/// A new tensor of this size, in self's dtype and on its device where arguments say no other.
+fn new(c: &Call) -> Result<Specs> {
     let (t, shape) = (c.tensor(0)?, to_shape(c.ints("size")?)?);
-    Ok(Spec::one(&shape, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device())))
+    Ok(Spec::one(&shape, c.dtype("dtype").unwrap_or(t.dtype()), c.device("device").unwrap_or(t.device())))
 }
 
 const NEW: Op = Op {
@@ -241,7 +240,7 @@ pub static NEW_EMPTY: Op = Op {
         "new_empty(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "An uninitialised tensor of self's dtype and device.",
-    body: factory(|c| new(c, 2), left),
+    body: factory(new, left),
     samples: &["f32[2], (0, 3)"],
     reference: "np.empty(size, x0.dtype)",
     batch: Batching::Rule(batch_views::sized),
@@ -252,7 +251,7 @@ pub static NEW_ZEROS: Op = Op {
         "new_zeros(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Zeros of self's dtype and device.",
-    body: factory(|c| new(c, 2), |_, out| fill_with(&out[0], Scalar::Int(0))),
+    body: factory(new, |_, out| fill_with(&out[0], Scalar::Int(0))),
     samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
     reference: "np.zeros(size, x0.dtype)",
     batch: Batching::Rule(batch_views::sized),
@@ -263,7 +262,7 @@ pub static NEW_ONES: Op = Op {
         "new_ones(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Ones of self's dtype and device.",
-    body: factory(|c| new(c, 2), |_, out| fill_with(&out[0], Scalar::Int(1))),
+    body: factory(new, |_, out| fill_with(&out[0], Scalar::Int(1))),
     samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
     reference: "np.ones(size, x0.dtype)",
     batch: Batching::Rule(batch_views::sized),
@@ -274,7 +273,7 @@ pub static NEW_FULL: Op = Op {
         "new_full(Tensor self, Size size, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "One number, in self's dtype and on its device.",
-    body: factory(|c| new(c, 3), |c, out| fill_with(&out[0], c.scalar("fill_value")?)),
+    body: factory(new, |c, out| fill_with(&out[0], c.scalar("fill_value")?)),
     samples: &["f32[2], (2, 3), 1.5", "i64[2], (2,), 7"],
     errors: &[("f32[2], (-1,), 0", "RuntimeError", "negative dimension")],
     reference: "np.full(size, fill_value, x0.dtype)",

@@ -51,14 +51,14 @@ impl Table {
     }
 }
 
-/// Arguments (.., dtype, device, requires_grad), the dtype being at `at`.
-fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Result<Table> {
+/// The table of an `arange` of these numbers.
+fn arange(c: &Call, start: Scalar, end: Scalar, step: Scalar) -> Result<Table> {
     let all = [start, end, step];
     if all.iter().any(|s| matches!(s, Scalar::Complex(..))) {
         return Err(Error::runtime("value cannot be converted to type double without overflow"));
     }
     let whole = all.iter().all(|s| matches!(s, Scalar::Int(_) | Scalar::Bool(_)));
-    let dtype = c.dtype(at).unwrap_or_else(|| if whole { DType::I64 } else { default_dtype() });
+    let dtype = c.dtype("dtype").unwrap_or_else(|| if whole { DType::I64 } else { default_dtype() });
     if dtype == DType::Bool || dtype.is_complex() || dtype.is_storage_only() {
         return Err(Error::not_implemented(format!(
             "\"arange_cpu\" not implemented for '{}'",
@@ -82,7 +82,7 @@ fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Resu
         let [a, b, s] = all.map(|x| i128::from(x.to_i64()));
         let n = (b - a + s - s.signum()) / s;
         let rule = Sequence::Ints { start: a as i64, step: s as i64 };
-        return Table::new(size(n as f64)?, dtype, c.device(at + 1), rule);
+        return Table::new(size(n as f64)?, dtype, c.device("device"), rule);
     }
     let n = size(((b - a) / s).ceil())?;
     // An integer dtype converts the bounds before it counts.
@@ -90,16 +90,16 @@ fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Resu
         true => Sequence::Ints { start: start.to_i64(), step: step.to_i64() },
         false => Sequence::Floats { start: a, step: s },
     };
-    Table::new(n, dtype, c.device(at + 1), rule)
+    Table::new(n, dtype, c.device("device"), rule)
 }
 
-/// `arange` of one, two or three numbers, by how many arguments stand before the dtype.
+/// `arange` of one, two or three numbers, by how many arguments may be given by position.
 fn numbers(c: &Call) -> Result<Table> {
-    let zero_to = |end| arange(c, 1, Scalar::Int(0), end, Scalar::Int(1));
+    let zero_to = |end| arange(c, Scalar::Int(0), end, Scalar::Int(1));
     match c.op.sig.positional {
         1 => zero_to(c.scalar(0)?),
-        2 => arange(c, 2, c.scalar(0)?, c.scalar(1)?, Scalar::Int(1)),
-        _ => arange(c, 3, c.scalar(0)?, c.scalar(1)?, c.scalar(2)?),
+        2 => arange(c, c.scalar(0)?, c.scalar(1)?, Scalar::Int(1)),
+        _ => arange(c, c.scalar(0)?, c.scalar(1)?, c.scalar(2)?),
     }
 }
 
@@ -215,25 +215,26 @@ fn has_complex_end(c: &Call) -> bool {
     complex(0) || complex(1)
 }
 
-/// What a line looks like: arguments (start, end, steps, ..), the dtype being at `at`.
-fn line_specs(c: &Call, at: usize) -> Result<Specs> {
+/// What a line looks like.
+fn line_specs(c: &Call) -> Result<Specs> {
     let (steps, is_complex) = (c.int("steps")?, has_complex_end(c));
     check_limits(c)?;
     if steps < 0 {
         return Err(Error::runtime("number of steps must be non-negative"));
     }
-    let dtype = c.dtype(at).unwrap_or_else(|| if is_complex { default_dtype().to_complex() } else { default_dtype() });
+    let dtype =
+        c.dtype("dtype").unwrap_or_else(|| if is_complex { default_dtype().to_complex() } else { default_dtype() });
     if dtype == DType::Bool {
         return Err(no_kernel(&format!("{}_cpu", c.op.base()), dtype));
     }
-    let device = c.device(at + 1).or_else(|| c.all_tensors().next().map(|t| t.device()));
+    let device = c.device("device").or_else(|| c.all_tensors().next().map(|t| t.device()));
     checked_numel(&[steps as usize])?;
     Ok(Spec::one(&[steps as usize], dtype, device.unwrap_or_default()))
 }
 
 /// Real and, for complex bounds, imaginary line.
-fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
-    let spec = line_specs(c, at)?.swap_remove(0);
+fn line(c: &Call, base: Option<f64>) -> Result<Outputs> {
+    let spec = line_specs(c)?.swap_remove(0);
     let (dtype, device, n) = (spec.dtype, spec.device, spec.layout.shape[0]);
     let ([start, end], is_complex) = (limits(c)?, has_complex_end(c));
     let tabulate = |rule: Sequence| {
@@ -286,7 +287,7 @@ pub static LINSPACE: Op = Op {
     ),
     doc: "`steps` numbers from `start` to `end`, both included, at equal distances.",
     forms: FO,
-    body: opaque(|c| line_specs(c, 3), |c| line(c, 3, None)),
+    body: opaque(line_specs, |c| line(c, None)),
     vjp: Vjp::None("creation"),
     samples: &[
         "0, 1, 5",
@@ -317,7 +318,7 @@ pub static LOGSPACE: Op = Op {
     ),
     doc: "`base` to the powers of `steps` numbers from `start` to `end` at equal distances.",
     forms: FO,
-    body: opaque(|c| line_specs(c, 4), |c| line(c, 4, Some(c.float("base")?))),
+    body: opaque(line_specs, |c| line(c, Some(c.float("base")?))),
     vjp: Vjp::None("creation"),
     samples: &["0, 2, 3", "0, 3, 4, base=2", "-1, 1, 5, dtype=float64", "0, 1.2, 4, dtype=int64"],
     errors: &[
@@ -333,8 +334,8 @@ pub static LOGSPACE: Op = Op {
     ..OP
 };
 
-/// A matrix of the dtype at `at`.
-fn eye(c: &Call, at: usize, rows: i64, columns: i64) -> Result<Specs> {
+/// A matrix of so many rows and columns.
+fn eye(c: &Call, rows: i64, columns: i64) -> Result<Specs> {
     for (name, v) in [("n", rows), ("m", columns)] {
         if v < 0 {
             return Err(Error::runtime(format!("{name} must be greater or equal to 0, got {v}")));
@@ -342,8 +343,8 @@ fn eye(c: &Call, at: usize, rows: i64, columns: i64) -> Result<Specs> {
     }
     Ok(Spec::one(
         &[rows as usize, columns as usize],
-        c.dtype(at).unwrap_or_else(default_dtype),
-        c.device(at + 1).unwrap_or_default(),
+        c.dtype("dtype").unwrap_or_else(default_dtype),
+        c.device("device").unwrap_or_default(),
     ))
 }
 fn fill_eye(_: &Call, out: &[Tensor]) -> Result<()> {
@@ -355,7 +356,7 @@ pub static EYE: Op = Op {
     sig: sig("eye(int n, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "The identity matrix.",
     forms: FO,
-    body: factory(|c| eye(c, 1, c.int("n")?, c.int("n")?), fill_eye),
+    body: factory(|c| eye(c, c.int("n")?, c.int("n")?), fill_eye),
     vjp: Vjp::None("creation"),
     samples: &["3", "0", "2, dtype=bool"],
     errors: &[("-1", "RuntimeError", "n must be greater or equal to 0, got -1")],
@@ -368,7 +369,7 @@ pub static EYE_M: Op = Op {
     sig: sig("eye.m(int n, int m, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A matrix of zeros with ones on its diagonal.",
     forms: FO,
-    body: factory(|c| eye(c, 2, c.int("n")?, c.int("m")?), fill_eye),
+    body: factory(|c| eye(c, c.int("n")?, c.int("m")?), fill_eye),
     vjp: Vjp::None("creation"),
     samples: &["2, 3", "3, 2, dtype=int64"],
     errors: &[("2, -1", "RuntimeError", "m must be greater or equal to 0, got -1")],

@@ -10,10 +10,10 @@ use std::f64::consts::PI;
 
 pub static OPS: &[&Op] = &[&HANN, &HAMMING, &BARTLETT, &BLACKMAN, &KAISER];
 
-/// What a window of length argument 0 looks like. `at` is where the dtype and the device are.
-fn line(c: &Call, at: usize) -> Result<Specs> {
+/// What a window looks like.
+fn line(c: &Call) -> Result<Specs> {
     let (n, name) = (c.int("window_length")?, c.op.base());
-    let dtype = c.dtype(at).unwrap_or_else(default_dtype);
+    let dtype = c.dtype("dtype").unwrap_or_else(default_dtype);
     if !dtype.is_float() {
         let got = dtype.name();
         return Err(Error::runtime(format!("{name} expects floating point dtypes, got: {got}")));
@@ -21,7 +21,7 @@ fn line(c: &Call, at: usize) -> Result<Specs> {
     if n < 0 {
         return Err(Error::runtime(format!("{name} requires non-negative window_length, got window_length={n}")));
     }
-    Ok(Spec::one(&[n as usize], dtype, c.device(at + 1).unwrap_or_default()))
+    Ok(Spec::one(&[n as usize], dtype, c.device("device").unwrap_or_default()))
 }
 
 /// Writes the window. Of a periodic one (argument 1) the last element is left out.
@@ -52,7 +52,7 @@ pub static HANN: Op = Op {
         "hann_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Hann's window: a raised cosine.",
-    body: factory(|c| line(c, 2), |c, out| window(c, out, |x| 0.5 + 0.5 * (PI * x).cos())),
+    body: factory(line, |c, out| window(c, out, |x| 0.5 + 0.5 * (PI * x).cos())),
     ..WINDOW
 };
 pub static HAMMING: Op = Op {
@@ -60,13 +60,10 @@ pub static HAMMING: Op = Op {
         "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Hamming's window: a cosine times `beta` on a pedestal `alpha`.",
-    body: factory(
-        |c| line(c, 4),
-        |c, out| {
-            let (alpha, beta) = (c.float("alpha")?, c.float("beta")?);
-            window(c, out, |x| alpha + beta * (PI * x).cos())
-        },
-    ),
+    body: factory(line, |c, out| {
+        let (alpha, beta) = (c.float("alpha")?, c.float("beta")?);
+        window(c, out, |x| alpha + beta * (PI * x).cos())
+    }),
     samples: &["5", "5, False", "4, dtype=float64", "1", "0", "6, True, 0.5", "6, False, 0.5, 0.25"],
     ..WINDOW
 };
@@ -75,7 +72,7 @@ pub static BARTLETT: Op = Op {
         "bartlett_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Bartlett's window: a triangle.",
-    body: factory(|c| line(c, 2), |c, out| window(c, out, |x| 1.0 - x.abs())),
+    body: factory(line, |c, out| window(c, out, |x| 1.0 - x.abs())),
     ..WINDOW
 };
 pub static BLACKMAN: Op = Op {
@@ -83,10 +80,7 @@ pub static BLACKMAN: Op = Op {
         "blackman_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Blackman's window: two cosines on a pedestal.",
-    body: factory(
-        |c| line(c, 2),
-        |c, out| window(c, out, |x| 0.42 + 0.5 * (PI * x).cos() + 0.08 * (2.0 * PI * x).cos()),
-    ),
+    body: factory(line, |c, out| window(c, out, |x| 0.42 + 0.5 * (PI * x).cos() + 0.08 * (2.0 * PI * x).cos())),
     ..WINDOW
 };
 pub static KAISER: Op = Op {
@@ -94,13 +88,10 @@ pub static KAISER: Op = Op {
         "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Kaiser's window: `i0(beta sqrt(1 - x^2)) / i0(beta)`.",
-    body: factory(
-        |c| line(c, 3),
-        |c, out| {
-            let beta = c.float("beta")?;
-            window(c, out, |x| i0(beta * (1.0 - x * x).sqrt()) / i0(beta))
-        },
-    ),
+    body: factory(line, |c, out| {
+        let beta = c.float("beta")?;
+        window(c, out, |x| i0(beta * (1.0 - x * x).sqrt()) / i0(beta))
+    }),
     samples: &["5", "5, False", "4, dtype=float64", "1", "0", "6, True, 3.0"],
     ..WINDOW
 };

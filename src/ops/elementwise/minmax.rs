@@ -72,10 +72,10 @@ fn shared(c: &VjpCtx, loses: Term) -> Term {
     shared_with(c, 1, loses)
 }
 /// A limit of `clamp`; NaN, which no comparison holds for, if there is none.
-fn limit(c: &VjpCtx, i: usize) -> Term {
-    match c.call.args[i].is_none() {
+fn limit(c: &VjpCtx, name: &str) -> Term {
+    match c.argument(name).is_none() {
         true => Term::number(Scalar::Float(f64::NAN)),
-        false => c.arg(i),
+        false => c.arg(name),
     }
 }
 
@@ -197,13 +197,13 @@ impl MapOrdered<3> for ClampNumbers {
 }
 static BETWEEN_NUMBERS: Rule = Rule { loops: Loops::NONE.ordered::<3, ClampNumbers>(), ..BETWEEN };
 
-/// Whether the limit in argument `i` can affect an element: an integer beyond the dtype's range cannot.
-fn stops(c: &Call, i: usize, most: bool) -> bool {
-    match (&c.args[i], c.tensor(0)) {
+/// Whether a limit can affect an element: an integer beyond the dtype's range cannot.
+fn stops(c: &Call, limit: &str) -> bool {
+    match (c.argument(limit), c.tensor(0)) {
         (Value::None, _) => false,
         (Value::Scalar(Scalar::Int(n)), Ok(t)) if t.dtype().is_int() => {
             let (low, high) = t.dtype().int_range();
-            if most { i128::from(*n) <= high } else { i128::from(*n) >= low }
+            if limit == "max" { i128::from(*n) <= high } else { i128::from(*n) >= low }
         }
         _ => true,
     }
@@ -211,46 +211,39 @@ fn stops(c: &Call, i: usize, most: bool) -> bool {
 
 const CLAMPS: &[&Rule] = &[&BETWEEN, &BETWEEN_NUMBERS, &LARGER, &SMALLER_THIRD, &UNLIMITED];
 fn clamp_rule(c: &Call) -> Result<&'static Rule> {
-    let number = |i: usize| c.opt_scalar(i).is_some_and(|s| !s.to_f64().is_nan());
-    if c.args[1].is_none() && c.args[2].is_none() {
+    let number = |limit: &str| c.opt_scalar(limit).is_some_and(|s| !s.to_f64().is_nan());
+    if c.argument("min").is_none() && c.argument("max").is_none() {
         return Err(Error::runtime("torch.clamp: At least one of 'min' or 'max' must not be None"));
     }
-    Ok(match (stops(c, 1, false), stops(c, 2, true)) {
-        (true, true) if number(1) && number(2) => &BETWEEN_NUMBERS,
+    Ok(match (stops(c, "min"), stops(c, "max")) {
+        (true, true) if number("min") && number("max") => &BETWEEN_NUMBERS,
         (true, true) => &BETWEEN,
         (true, false) => &LARGER,
         (false, true) => &SMALLER_THIRD,
         (false, false) => &UNLIMITED,
     })
 }
-fn clamp_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
+fn clamp_dtype(c: &Call, d: DType, limits: &[&str]) -> Result<(DType, DType)> {
     if d.is_complex() {
         return Err(Error::not_implemented("clamp is not supported for complex types"));
     }
-    if d == DType::Bool && c.op.base() == "clamp" && !c.args[1].is_none() && !c.args[2].is_none() {
+    if d == DType::Bool && limits.len() == 2 && limits.iter().all(|&limit| !c.argument(limit).is_none()) {
         return Err(refused(c, d));
     }
-    let base = c.op.base();
-    if base != "clamp_max" {
-        check_reach(c, d, 1, false)?;
-    }
-    if base != "clamp_min" {
-        check_reach(c, d, if base == "clamp" { 2 } else { 1 }, true)?;
-    }
+    limits.iter().try_for_each(|limit| check_reach(c, d, limit))?;
     Ok((d, d))
 }
 
 /// An integer limit that excludes the whole range of an integer dtype is an error.
-fn check_reach(c: &Call, d: DType, i: usize, most: bool) -> Result<()> {
-    let Some(Scalar::Int(n)) = c.opt_scalar(i).filter(|_| d.is_int()) else { return Ok(()) };
+fn check_reach(c: &Call, d: DType, limit: &str) -> Result<()> {
+    let Some(Scalar::Int(n)) = c.opt_scalar(limit).filter(|_| d.is_int()) else { return Ok(()) };
     let (low, high) = d.int_range();
-    let reached = if most { i128::from(n) >= low } else { i128::from(n) <= high };
+    let reached = if limit == "max" { i128::from(n) >= low } else { i128::from(n) <= high };
     if reached {
         return Ok(());
     }
     Err(Error::runtime(format!(
-        "Clamp {} value {n} is outside the representable range of {}",
-        if most { "max" } else { "min" },
+        "Clamp {limit} value {n} is outside the representable range of {}",
         d.scalar_type_name()
     )))
 }
@@ -268,7 +261,7 @@ pub static CLAMP: Op = Op {
     sig: sig("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"),
     doc: "Limits each element to `[min, max]`; NaN stays. Where min > max the result is max.",
     aliases: &["clip"],
-    promote: Promote::By(clamp_dtype),
+    promote: Promote::By(|c, d| clamp_dtype(c, d, &["min", "max"])),
     body: elementwise_by(clamp_rule, CLAMPS),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(inside(c).not()))]),
     node: "ClampBackward1",
@@ -298,11 +291,11 @@ pub static CLAMP_TENSOR: Op = Op {
     sig: sig("clamp.tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"),
     doc: "Limits each element to `[min, max]`, which broadcast; NaN stays.",
     aliases: &["clip"],
-    promote: Promote::By(clamp_dtype),
+    promote: Promote::By(|c, d| clamp_dtype(c, d, &["min", "max"])),
     body: elementwise_by(clamp_rule, CLAMPS),
     vjp: Vjp::Each(&[
         d(0, A0 | A1 | A2, |c| {
-            let (low, high) = (limit(c, 1), limit(c, 2));
+            let (low, high) = (limit(c, "min"), limit(c, "max"));
             let tie = c.arg(0).equals(&low).differs(c.arg(0).equals(&high));
             halved(c, tie).zero_where(c.arg(0).less(low).either(c.arg(0).greater(high)))
         }),
@@ -336,8 +329,8 @@ pub static CLAMP_TENSOR: Op = Op {
 pub static CLAMP_MIN: Op = Op {
     sig: sig("clamp_min(Tensor self, Scalar min) -> Tensor"),
     doc: "Limits each element from below.",
-    promote: Promote::By(clamp_dtype),
-    body: elementwise_by(|c| Ok(if stops(c, 1, false) { &LARGER } else { &UNLIMITED }), &[&LARGER, &UNLIMITED]),
+    promote: Promote::By(|c, d| clamp_dtype(c, d, &["min"])),
+    body: elementwise_by(|c| Ok(if stops(c, "min") { &LARGER } else { &UNLIMITED }), &[&LARGER, &UNLIMITED]),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).greater(c.arg(1)).not()))]),
     samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5", "u8[4], -1"],
     errors: &[
@@ -351,7 +344,7 @@ pub static CLAMP_MIN: Op = Op {
 pub static CLAMP_MIN_TENSOR: Op = Op {
     sig: sig("clamp_min.tensor(Tensor self, Tensor min) -> Tensor"),
     doc: "Limits each element from below by another tensor's.",
-    promote: Promote::By(clamp_dtype),
+    promote: Promote::By(|c, d| clamp_dtype(c, d, &["min"])),
     body: elementwise(&LARGER),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)))),
@@ -364,8 +357,8 @@ pub static CLAMP_MIN_TENSOR: Op = Op {
 pub static CLAMP_MAX: Op = Op {
     sig: sig("clamp_max(Tensor self, Scalar max) -> Tensor"),
     doc: "Limits each element from above.",
-    promote: Promote::By(clamp_dtype),
-    body: elementwise_by(|c| Ok(if stops(c, 1, true) { &SMALLER } else { &UNLIMITED }), &[&SMALLER, &UNLIMITED]),
+    promote: Promote::By(|c, d| clamp_dtype(c, d, &["max"])),
+    body: elementwise_by(|c| Ok(if stops(c, "max") { &SMALLER } else { &UNLIMITED }), &[&SMALLER, &UNLIMITED]),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).less(c.arg(1)).not()))]),
     samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5", "u8[4], 256"],
     errors: &[
@@ -379,7 +372,7 @@ pub static CLAMP_MAX: Op = Op {
 pub static CLAMP_MAX_TENSOR: Op = Op {
     sig: sig("clamp_max.tensor(Tensor self, Tensor max) -> Tensor"),
     doc: "Limits each element from above by another tensor's.",
-    promote: Promote::By(clamp_dtype),
+    promote: Promote::By(|c, d| clamp_dtype(c, d, &["max"])),
     body: elementwise(&SMALLER),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)))),

@@ -165,7 +165,7 @@ static LERPED: Rule =
 pub static LERP: Op = Op {
     sig: sig("lerp(Tensor self, Tensor end, Tensor weight) -> Tensor"),
     doc: "`self + weight * (end - self)`, element by element.",
-    promote: Promote::By(|c, _| same_dtype(c, &[(1, "end"), (2, "weight")])),
+    promote: Promote::By(|c, _| same_dtype(c, &["end", "weight"])),
     body: elementwise(&LERPED),
     vjp: Vjp::Each(&[
         d(0, A2, |c| c.g() * (1.0 - c.arg(2)).conj()),
@@ -185,7 +185,7 @@ pub static LERP: Op = Op {
 pub static LERP_SCALAR: Op = Op {
     sig: sig("lerp.scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"),
     doc: "`self + weight * (end - self)`.",
-    promote: Promote::By(|c, _| same_dtype(c, &[(1, "end")])),
+    promote: Promote::By(|c, _| same_dtype(c, &["end"])),
     body: elementwise(&LERPED),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g() - c.g_times(2)), d(1, 0, |c| c.g_times(2))]),
     node: "LerpBackward0",

@@ -62,12 +62,12 @@ impl Plan {
 }
 
 fn complex_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
-    let (plan, mode) = (Plan::of(c)?, norm_of(c, 3, forward)?);
+    let (plan, mode) = (Plan::of(c)?, norm_of(c, forward)?);
     C2C.calls((plan.resized(promoted(c.tensor(0)?, true)?), plan.dims, mode, forward))
 }
 
 fn real_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
-    let (plan, mode, t) = (Plan::of(c)?, norm_of(c, 3, forward)?, c.tensor(0)?);
+    let (plan, mode, t) = (Plan::of(c)?, norm_of(c, forward)?, c.tensor(0)?);
     let last = plan.last(c)?;
     if t.dtype().is_complex() {
         let (name, got) = (c.op.base(), t.dtype().scalar_type_name());
@@ -82,7 +82,7 @@ fn real_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
 }
 
 fn complex_to_real(c: &Call, forward: bool) -> Result<Outputs> {
-    let (mut plan, mode, t) = (Plan::of(c)?, norm_of(c, 3, forward)?, c.tensor(0)?);
+    let (mut plan, mode, t) = (Plan::of(c)?, norm_of(c, forward)?, c.tensor(0)?);
     let last = plan.last(c)?;
     let n = match plan.shape.last() {
         Some(&n) if plan.last_given => n,

@@ -30,9 +30,9 @@ const UNSCALED: i64 = 0;
 const ORTHONORMAL: i64 = 1;
 const MEAN: i64 = 2;
 
-/// The mode of the argument `norm` at `at`, for a transform in this direction.
-fn norm_of(c: &Call, at: usize, forward: bool) -> Result<i64> {
-    let scaled = match c.str(at) {
+/// The mode of the argument `norm`, for a transform in this direction.
+fn norm_of(c: &Call, forward: bool) -> Result<i64> {
+    let scaled = match c.str("norm") {
         None | Some("backward") => !forward,
         Some("forward") => forward,
         Some("ortho") => return Ok(ORTHONORMAL),

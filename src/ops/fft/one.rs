@@ -21,7 +21,7 @@ fn length(c: &Call) -> Result<i64> {
 }
 
 fn complex_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
-    let (dim, n, mode, t) = (dim_of(c)?, length(c)?, norm_of(c, 3, forward)?, c.tensor(0)?);
+    let (dim, n, mode, t) = (dim_of(c)?, length(c)?, norm_of(c, forward)?, c.tensor(0)?);
     if t.dtype().is_complex() {
         return C2C.calls((resized(promoted(t, true)?, dim, n), [dim], mode, forward));
     }
@@ -30,7 +30,7 @@ fn complex_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
 }
 
 fn real_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
-    let (dim, n, mode, t) = (dim_of(c)?, length(c)?, norm_of(c, 3, forward)?, c.tensor(0)?);
+    let (dim, n, mode, t) = (dim_of(c)?, length(c)?, norm_of(c, forward)?, c.tensor(0)?);
     if t.dtype().is_complex() {
         let (name, got) = (c.op.base(), t.dtype().scalar_type_name());
         return Err(Error::runtime(format!("{name} expects a real input tensor, but got {got}")));
@@ -40,7 +40,7 @@ fn real_to_complex(c: &Call, forward: bool) -> Result<Outputs> {
 }
 
 fn complex_to_real(c: &Call, forward: bool) -> Result<Outputs> {
-    let (dim, mode, t) = (dim_of(c)?, norm_of(c, 3, forward)?, c.tensor(0)?);
+    let (dim, mode, t) = (dim_of(c)?, norm_of(c, forward)?, c.tensor(0)?);
     let size = t.size(from_front(dim, t.ndim())) as i64;
     let n = enough(c.opt_int("n").unwrap_or(2 * (size - 1)))?;
     let half = resized(promoted(t, true)?, dim, n / 2 + 1);

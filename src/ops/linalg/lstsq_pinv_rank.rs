@@ -16,13 +16,12 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&PINV, &PINV_RCOND, &PINVERSE, &LSTSQ, &MATRIX_RANK, &MATRIX_RANK_TOL, &COND, &COND_STR];
 
-/// Arguments `atol`, `rtol` (numbers or tensors) at `at` as the bound below which a singular value counts as zero;
+/// Arguments `atol`, `rtol` (numbers or tensors) as the bound below which a singular value counts as zero;
 /// `top` holds the largest ones, with a last dimension of one. By default `rtol` is epsilon times the size.
-fn bound(c: &Call, at: usize, a: &Tensor, top: Term) -> Term {
+fn bound(c: &Call, a: &Tensor, top: Term) -> Term {
     let (m, n) = sizes(a);
-    let given = |i: usize| match (c.opt_tensor(i), c.opt_scalar(i)) {
+    let given = |name: &str| match (c.opt_tensor(name), c.opt_scalar(name)) {
         (Some(t), _) if t.dtype().is_complex() => {
-            let name = c.op.sig.params()[i].name(&c.op.sig);
             Some(Error::runtime(format!("{}: {name} tensor of complex type is not supported", c.op.sig.name())).into())
         }
         (Some(t), _) => Some(Term::from(t).unsqueeze(-1)),
@@ -30,7 +29,7 @@ fn bound(c: &Call, at: usize, a: &Tensor, top: Term) -> Term {
         _ => None,
     };
     let usual = || Term::number(Scalar::Float(epsilon(a.dtype()) * m.max(n) as f64));
-    let (absolute, relative) = (given(at), given(at + 1));
+    let (absolute, relative) = (given("atol"), given("rtol"));
     let relative = match (&absolute, relative) {
         (_, Some(r)) => r,
         (Some(x), None) => WHERE.call((x.clone().greater(0.0), 0.0, usual())),
@@ -49,10 +48,10 @@ fn top(values: Term) -> Term {
     if empty { SUM_DIM.call((values, [-1], true)) } else { AMAX.call((values, [-1], true)) }
 }
 
-/// The pseudoinverse with the bound of arguments `at` and `at + 1`.
-fn pseudoinverse(c: &Call, a: &Tensor, at: usize, hermitian: bool) -> Term {
+/// The pseudoinverse with the bound of `atol` and `rtol`.
+fn pseudoinverse(c: &Call, a: &Tensor, hermitian: bool) -> Term {
     let inverted = |values: Term| {
-        let small = values.clone().abs().at_most(bound(c, at, a, top(values.clone().abs())));
+        let small = values.clone().abs().at_most(bound(c, a, top(values.clone().abs())));
         values.recip().zero_where(small).unsqueeze(-2)
     };
     let parts = if hermitian { EIGH.calls((a,)) } else { SVD_STEP.calls((a,)) };
@@ -99,7 +98,7 @@ pub static PINV: Op = Op {
     body: decompose(|c| {
         let a = c.tensor(0)?;
         pinv_checked(a)?;
-        pseudoinverse(c, a, 1, c.flag("hermitian")).outputs()
+        pseudoinverse(c, a, c.flag("hermitian")).outputs()
     }),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, pinv_backward)]),
     samples: &[
@@ -170,7 +169,7 @@ pub static MATRIX_RANK: Op = Op {
     doc: "How many singular values are greater than `max(atol, rtol * greatest)`.",
     body: decompose(|c| {
         let a = c.tensor(0)?;
-        rank(a, c.flag("hermitian"), |values| bound(c, 1, a, top(values)))
+        rank(a, c.flag("hermitian"), |values| bound(c, a, top(values)))
     }),
     vjp: Vjp::None("a count"),
     samples: &["f32[3,3]", "f32[2,3,2]", "f32[3,3](ones)", "f32[3,3](spd), hermitian=True", "f32[0,2]"],

@@ -146,8 +146,8 @@ fn svd_backward(c: &VjpCtx) -> Result<Term> {
 }
 
 /// Drivers other than the default exist only in cuSOLVER.
-fn no_driver(c: &Call, at: usize) -> Result<()> {
-    if c.str(at).is_none() {
+fn no_driver(c: &Call) -> Result<()> {
+    if c.str("driver").is_none() {
         return Ok(());
     }
     let text = "keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.";
@@ -158,7 +158,7 @@ pub static SVD: Op = Op {
     sig: sig("linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
     doc: "`A = U diag(S) Vh` with orthonormal vectors and singular values in falling order.",
     body: decompose(|c| {
-        no_driver(c, 2)?;
+        no_driver(c)?;
         SVD_STEP.calls((c.tensor("A")?, c.flag("full_matrices"), true))
     }),
     vjp: Vjp::Composite,
@@ -193,7 +193,7 @@ pub static SVDVALS: Op = Op {
     doc: "The singular values in falling order.",
     body: decompose(|c| {
         let a = c.tensor("A")?;
-        no_driver(c, 1)?;
+        no_driver(c)?;
         Ok(smallvec![SVD_STEP.calls((a, false, is_differentiated(a)))?.swap_remove(1)])
     }),
     vjp: Vjp::Composite,

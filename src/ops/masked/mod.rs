@@ -80,9 +80,9 @@ fn bound(c: &Call, dtype: DType, float: f64, int: i128) -> Result<Scalar> {
     }
 }
 
-/// The dimensions in argument `at`, all if none are given.
-fn dims(c: &Call, at: usize) -> Result<Ints> {
-    Ok(reduced_dims(c, Some(at))?.iter().map(|&d| d as i64).collect())
+/// The dimensions of the argument `dim`, all if none are given.
+fn dims(c: &Call) -> Result<Ints> {
+    Ok(reduced_dims(c)?.iter().map(|&d| d as i64).collect())
 }
 
 use crate::op::Op;

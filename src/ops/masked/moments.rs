@@ -43,7 +43,7 @@ fn mean(c: &Call) -> Result<Outputs> {
             dtype.name()
         )));
     }
-    let (mask, dims, keepdim) = (mask(c)?, dims(c, 1)?, c.flag(2));
+    let (mask, dims, keepdim) = (mask(c)?, dims(c)?, c.flag("keepdim"));
     let input = Term::from(c.tensor(0)?);
     // The zero that replaces a bool is not a bool.
     let input = if own == DType::Bool { input.to_dtype(dtype) } else { input };
@@ -87,7 +87,7 @@ fn variance(c: &Call) -> Result<Term> {
     let float = |d: DType| if d.is_differentiable() { d } else { DType::F32 };
     let result = asked(c).unwrap_or(float(input.dtype()));
     let (correction, computed) = (correction(c)?, float(result));
-    let (mask, dims, keepdim) = (mask(c)?, dims(c, 1)?, c.flag("keepdim"));
+    let (mask, dims, keepdim) = (mask(c)?, dims(c)?, c.flag("keepdim"));
     let input = Term::from(input);
     let input = if input.get().is_some_and(|t| t.dtype() == DType::Bool) { input.to_dtype(computed) } else { input };
     let n = count(c, &mask, &dims, true)?;

@@ -52,7 +52,7 @@ pub static SUM: Op = Op {
     doc: "The sum of the elements that the mask lets through, of all or over the given dimensions; zero of none.",
     body: decompose(|c| {
         let dtype = total_dtype(c)?;
-        SUM_DIM.calls((kept(c, zero)?, dims(c, 1)?, c.flag("keepdim"), dtype))
+        SUM_DIM.calls((kept(c, zero)?, dims(c)?, c.flag("keepdim"), dtype))
     }),
     reference: "np.sum(x0, axis=dim, keepdims=keepdim, where=True if mask is None else mask != 0)",
     ..REDUCTION
@@ -65,14 +65,14 @@ pub static PROD: Op = Op {
     body: decompose(|c| {
         let whole = kept(c, one)?.to_dtype(total_dtype(c)?);
         // From the last dimension on, so that the remaining dimensions keep their numbers.
-        dims(c, 1)?.iter().rev().fold(whole, |x, &dim| PROD_DIM.call((x, dim, c.flag("keepdim")))).outputs()
+        dims(c)?.iter().rev().fold(whole, |x, &dim| PROD_DIM.call((x, dim, c.flag("keepdim")))).outputs()
     }),
     reference: "np.prod(x0, axis=dim, keepdims=keepdim, where=True if mask is None else mask != 0)",
     ..REDUCTION
 };
 
 fn bound(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
-    own_dtype(c, op.call((kept(c, identity)?, dims(c, 1)?, c.flag("keepdim"))))
+    own_dtype(c, op.call((kept(c, identity)?, dims(c)?, c.flag("keepdim"))))
 }
 pub static AMAX: Op = Op {
     sig: sig(
@@ -174,7 +174,7 @@ pub static NORM: Op = Op {
     body: decompose(|c| {
         // For a negative order the identity is infinity, not zero.
         let kept = kept(c, if c.float("ord")? < 0.0 { greatest } else { zero })?;
-        VECTOR_NORM.calls((kept, c.scalar("ord")?, dims(c, 2)?, c.flag("keepdim"), asked(c)))
+        VECTOR_NORM.calls((kept, c.scalar("ord")?, dims(c)?, c.flag("keepdim"), asked(c)))
     }),
     samples: &[
         "f32[2,3]",
@@ -197,7 +197,7 @@ pub static LOGSUMEXP: Op = Op {
     doc: "The logarithm of the sum of the exponentials of the elements that the mask lets through; minus infinity of none.",
     body: decompose(|c| {
         let lowest: Identity = |c, d| if d.is_complex() { Ok(Scalar::Float(f64::NEG_INFINITY)) } else { least(c, d) };
-        own_dtype(c, norm::LOGSUMEXP.call((kept(c, lowest)?, dims(c, 1)?, c.flag("keepdim"))))
+        own_dtype(c, norm::LOGSUMEXP.call((kept(c, lowest)?, dims(c)?, c.flag("keepdim"))))
     }),
     samples: &[
         "f32[2,3]",

@@ -90,13 +90,13 @@ pub static TILE: Op = Op {
 };
 
 /// The dimension, or a flat view and 0 where none was given.
-pub(crate) fn dim_or_flat(c: &Call, at: usize) -> Result<(Tensor, usize)> {
+pub(crate) fn dim_or_flat(c: &Call) -> Result<(Tensor, usize)> {
     let t = c.tensor(0)?;
-    match c.opt_int(at) {
+    match c.opt_int("dim") {
         Some(d) if t.ndim() == 0 => {
             Err(Error::index(format!("Dimension specified as {d} but tensor has no dimensions")))
         }
-        Some(_) => Ok((t.clone(), c.dim(at))),
+        Some(_) => Ok((t.clone(), c.dim("dim"))),
         None => Ok((RESHAPE.call((t, [-1])).ok()?, 0)),
     }
 }
@@ -109,7 +109,7 @@ pub static REPEAT_INTERLEAVE_INT: Op = Op {
         if repeats < 0 {
             return Err(Error::runtime("Repeats must be non-negative"));
         }
-        let (t, dim) = dim_or_flat(c, 2)?;
+        let (t, dim) = dim_or_flat(c)?;
         let (mut wide, mut flat) = (sizes(&t), sizes(&t));
         flat[dim] = flat[dim].saturating_mul(repeats);
         if c.opt_int("output_size").is_some_and(|asked| asked != flat[dim]) {
@@ -194,7 +194,7 @@ pub static REPEAT_INTERLEAVE: Op = Op {
     ),
     doc: "Slice `i` along `dim` repeated `repeats[i]` times; without `dim` the input is flattened.",
     body: decompose(|c| {
-        let (t, dim) = dim_or_flat(c, 2)?;
+        let (t, dim) = dim_or_flat(c)?;
         let mut repeats = c.tensor("repeats")?.clone();
         let n = t.shape().get(dim).copied().unwrap_or(1);
         if repeats.ndim() == 0 || (repeats.ndim() == 1 && repeats.size(0) == 1) {

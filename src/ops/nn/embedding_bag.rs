@@ -40,11 +40,8 @@ impl Mode {
     }
 }
 
-/// The arguments of `_embedding_bag` after (weight, indices, offsets): the mode, weights of samples, and the rest.
-const MODE: usize = 4;
+/// The weights of samples among the arguments of `_embedding_bag`.
 const PER_SAMPLE: usize = 6;
-const LAST: usize = 7;
-const PADDING: usize = 8;
 const WEIGHTS: crate::op::gradient::Saves = 1 << PER_SAMPLE;
 /// The result that says how much of each row its bag takes.
 const SHARES: usize = 4;
@@ -56,7 +53,7 @@ fn is_index(t: &Tensor) -> bool {
 
 fn infer(c: &Call) -> Result<Specs> {
     let [weight, indices, offsets] = [c.tensor("weight")?, c.tensor("indices")?, c.tensor("offsets")?];
-    let mode = Mode::numbered(c.int(MODE)?)?;
+    let mode = Mode::numbered(c.int("mode")?)?;
     if weight.ndim() != 2 || indices.ndim() != 1 || offsets.ndim() != 1 {
         return Err(Error::runtime(format!(
             "expected a weight of 2 dimensions, indices and offsets of 1; got shapes {}, {} and {}",
@@ -77,10 +74,10 @@ fn infer(c: &Call) -> Result<Specs> {
         let own = weight.dtype().scalar_type_name();
         return Err(Error::not_implemented(format!("\"embedding_bag\" not implemented for '{own}'")));
     }
-    if let Some(t) = c.opt_tensor(PER_SAMPLE) {
+    if let Some(t) = c.opt_tensor("per_sample_weights") {
         check_sample_weights(t, weight, indices, mode)?;
     }
-    let last = usize::from(c.flag(LAST));
+    let last = usize::from(c.flag("include_last_offset"));
     let Some(bags) = offsets.numel().checked_sub(last) else {
         return Err(Error::runtime("include_last_offset: number of offsets should be at least 1"));
     };
@@ -150,13 +147,13 @@ impl Layout {
         if offsets.windows(2).any(|pair| pair[0] > pair[1]) {
             return Err(Error::runtime("offsets must not decrease"));
         }
-        let bags = offsets.len() - usize::from(c.flag(LAST));
+        let bags = offsets.len() - usize::from(c.flag("include_last_offset"));
         let (mut bag, mut sizes, mut takes) = (filled(0, n)?, filled(0, bags)?, filled(false, n)?);
         for (b, size) in sizes.iter_mut().enumerate() {
             let end = offsets.get(b + 1).map_or(n, |&end| end as usize);
             for i in offsets[b] as usize..end {
                 bag[i] = b as i64;
-                takes[i] = indices[i] != c.int(PADDING)?;
+                takes[i] = indices[i] != c.int("padding_idx")?;
                 *size += i64::from(takes[i]);
             }
         }
@@ -169,7 +166,7 @@ fn device_list(values: &[i64], device: Device) -> Result<Tensor> {
 }
 
 fn run(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (weight, mode) = (c.tensor("weight")?, Mode::numbered(c.int(MODE)?)?);
+    let (weight, mode) = (c.tensor("weight")?, Mode::numbered(c.int("mode")?)?);
     let l = Layout::new(c)?;
     let device = weight.device();
     let share = |(i, &takes): (usize, &bool)| match mode {
@@ -188,8 +185,8 @@ fn run(c: &Call, out: &[Tensor]) -> Result<()> {
     // Half precision adds in single precision.
     let wide = if weight.dtype().size() < 4 { DType::F32 } else { weight.dtype() };
     let mut rows = rows.to_dtype(wide);
-    if mode == Mode::Mean || c.opt_tensor(PER_SAMPLE).is_some() {
-        let factor = match c.opt_tensor(PER_SAMPLE) {
+    if mode == Mode::Mean || c.opt_tensor("per_sample_weights").is_some() {
+        let factor = match c.opt_tensor("per_sample_weights") {
             Some(t) => Term::from(t).to_dtype(wide),
             None => Term::from(&out[4]).to_dtype(wide),
         };
@@ -232,17 +229,17 @@ fn row_gradients(c: &VjpCtx) -> Term {
 
 fn weight_gradient(c: &VjpCtx) -> Term {
     let rows = c.shape(0)[0] as i64;
-    if c.int(MODE) == 2 {
+    if c.int("mode") == 2 {
         let used = c.g().zero_where(c.out(2).equals(0).unsqueeze(1));
         let zeros = Term(Tensor::zeros(&c.shape(0), c.meta_of(0).dtype, c.meta_of(0).device));
         return SCATTER_ADD.call((zeros, 0, c.out(3), used));
     }
     let mut factor = c.out(SHARES);
-    if c.opt_tensor(PER_SAMPLE).is_some() {
+    if c.opt_tensor("per_sample_weights").is_some() {
         factor = factor * c.arg(PER_SAMPLE);
     }
     let slopes = row_gradients(c) * factor.unsqueeze(1);
-    EMBEDDING_BACKWARD.call((slopes, c.arg(1), rows, c.int(PADDING), c.flag("scale_grad_by_freq")))
+    EMBEDDING_BACKWARD.call((slopes, c.arg(1), rows, c.int("padding_idx"), c.flag("scale_grad_by_freq")))
 }
 
 /// The forward of all modes: also the bag of each index, the size of each bag, the rows of maxima, and shares of rows.
@@ -297,8 +294,8 @@ pub static EMBEDDING_BAG: Op = Op {
     doc: "`nn.functional.embedding_bag` with `mode` 0 (sum), 1 (mean) or 2 (max); also the bag of each index, the size of each bag, and the indices of the greatest elements.",
     forms: F,
     body: decompose(|c| {
-        let mut args: Args = c.args[..PADDING].iter().map(|v| v.reborrow()).collect();
-        args.push(padding(c.opt_int(PADDING), c.tensor("weight")?)?.into());
+        let mut args: Args = c.args[..8].iter().map(|v| v.reborrow()).collect();
+        args.push(padding(c.opt_int("padding_idx"), c.tensor("weight")?)?.into());
         let mut out = BAGS.calls(args)?;
         out.truncate(SHARES);
         Ok(out)

@@ -23,8 +23,8 @@ fn check(c: &Call) -> Result<()> {
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []",
         ));
     }
-    for (i, name) in [(2, "weight"), (3, "bias")] {
-        if let Some(t) = c.opt_tensor(i)
+    for name in ["weight", "bias"] {
+        if let Some(t) = c.opt_tensor(name)
             && !t.shape().iter().map(|&d| d as i64).eq(shape.iter().copied())
         {
             return Err(Error::runtime(format!(
@@ -70,7 +70,7 @@ fn infer(c: &Call) -> Result<Specs> {
     let (wide, kept) = (x.ndim() - c.ints("normalized_shape")?.len(), x.shape());
     let stats: Dims = kept.iter().enumerate().map(|(i, &d)| if i < wide { d } else { 1 }).collect();
     // In the dtype of the input, or of the parameters if wider.
-    let mixed = [2, 3].iter().any(|&i| c.opt_tensor(i).is_some_and(|t| t.dtype() == DType::F32));
+    let mixed = ["weight", "bias"].iter().any(|&name| c.opt_tensor(name).is_some_and(|t| t.dtype() == DType::F32));
     let dtype = if mixed && x.dtype() != DType::F64 { DType::F32 } else { x.dtype() };
     let stat = Spec::new(&stats, dtype, x.device());
     Ok(smallvec![Spec::like(x), stat.clone(), stat])
@@ -80,8 +80,8 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?;
     let shape = matrix(x, c.ints("normalized_shape")?.len());
     let [rows, cols] = shape;
-    let vector = |i: usize| c.opt_tensor(i).map(|t| dense_view(t, &[cols])).transpose();
-    let (x, weight, bias) = (dense_view(x, &shape)?, vector(2)?, vector(3)?);
+    let vector = |name: &str| c.opt_tensor(name).map(|t| dense_view(t, &[cols])).transpose();
+    let (x, weight, bias) = (dense_view(x, &shape)?, vector("weight")?, vector("bias")?);
     let (y, mean, rstd) = (dense_view(&out[0], &shape)?, dense_view(&out[1], &[rows])?, dense_view(&out[2], &[rows])?);
     if x.device().is_gpu() {
         let (weight, bias) =
@@ -172,7 +172,11 @@ fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
             c.out(2).into_arg()?,
         ];
         let parts = LAYER_NORM_BACKWARD.calls(args)?;
-        return Ok(parts.into_iter().zip([0, 2, 3]).map(|(t, arg)| c.wants(arg).then_some(t)).collect());
+        return Ok(parts
+            .into_iter()
+            .zip(["input", "weight", "bias"])
+            .map(|(t, arg)| c.wants(arg).then_some(t))
+            .collect());
     }
     let (eps, dims) = (c.float("eps"), last(k));
     let [h, _, rstd] = composed(x, k, None, None, eps);
@@ -181,8 +185,12 @@ fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let dx = rstd * (gw.clone() - mean(gw.clone()) - h.clone() * mean(gw * h.clone()));
     let rows: Ints = (0..(c.ndim(0) - k) as i64).collect();
     let over_rows = |t: Term| if rows.is_empty() { t } else { t.sum(&rows, false) };
-    let given = |arg: usize, t: Term| if c.wants(arg) { t.ok().map(Some) } else { Ok(None) };
-    Ok(vec![given(0, dx)?, given(2, over_rows(g.clone() * h))?, given(3, c.tie_requires_grad(over_rows(g), &[0, 2]))?])
+    let given = |name: &str, t: Term| if c.wants(name) { t.ok().map(Some) } else { Ok(None) };
+    Ok(vec![
+        given("input", dx)?,
+        given("weight", over_rows(g.clone() * h))?,
+        given("bias", c.tie_requires_grad(over_rows(g), &[0, 2]))?,
+    ])
 }
 
 pub static LAYER_NORM_BACKWARD: Op = Op {

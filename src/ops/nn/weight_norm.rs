@@ -9,7 +9,7 @@ pub static OPS: &[&Op] = &[&NORM_EXCEPT_DIM, &WEIGHT_NORM];
 
 /// The norms of the slices along argument 2, kept; of the whole where that is -1.
 fn norms(c: &Call) -> Result<Outputs> {
-    let (v, pow, dim) = (c.tensor("v")?, c.int(1)?, c.int("dim")?);
+    let (v, pow, dim) = (c.tensor("v")?, c.int("pow")?, c.int("dim")?);
     if dim == -1 {
         return VECTOR_NORM.calls((v, pow));
     }

@@ -16,7 +16,7 @@ pub static FUSED_ADAGRAD_: Op = Op {
     body: writes_lists(|c, _| {
         let [lr, lr_decay, decay, eps] =
             [c.float("lr")?, c.float("lr_decay")?, c.float("weight_decay")?, c.float("eps")?];
-        let (steps, sign) = (steps(c, 3)?, sign(c.flag("maximize")));
+        let (steps, sign) = (steps(c)?, sign(c.flag("maximize")));
         let update = |i: usize| Ok(Adagrad { rate: lr / (1.0 + (steps[i] - 1.0) * lr_decay), decay, eps, sign });
         run(c, [0, 1, 2], update)
     }),

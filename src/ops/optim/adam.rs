@@ -154,7 +154,7 @@ impl Update<5> for AmsGrad {
 }
 
 fn adam(c: &Call, decoupled: bool) -> Result<()> {
-    let (steps, adam) = (steps(c, 5)?, Adam::of(c, decoupled)?);
+    let (steps, adam) = (steps(c)?, Adam::of(c, decoupled)?);
     let mut powers = Powers::of([adam.beta1, adam.beta2]);
     let mut at = |i: usize| adam.at(powers.at(steps[i]));
     if c.flag("amsgrad") {

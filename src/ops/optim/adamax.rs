@@ -16,7 +16,7 @@ pub static FUSED_ADAMAX_: Op = Op {
     body: writes_lists(|c, _| {
         let [lr, beta1, beta2, eps, decay] =
             [c.float("lr")?, c.float("beta1")?, c.float("beta2")?, c.float("eps")?, c.float("weight_decay")?];
-        let (steps, sign, mut powers) = (steps(c, 4)?, sign(c.flag("maximize")), Powers::of([beta1, beta2]));
+        let (steps, sign, mut powers) = (steps(c)?, sign(c.flag("maximize")), Powers::of([beta1, beta2]));
         let update = |i: usize| {
             let [power, _] = powers.at(steps[i]);
             Ok(Adamax { size: lr / (1.0 - power), beta1, beta2, eps, decay, sign })

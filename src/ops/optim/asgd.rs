@@ -17,8 +17,8 @@ pub static FUSED_ASGD_: Op = Op {
     body: writes_lists(|c, _| {
         let [lr, lambd, alpha, t0, decay] =
             [c.float("lr")?, c.float("lambd")?, c.float("alpha")?, c.float("t0")?, c.float("weight_decay")?];
-        let (sign, steps) = (sign(c.flag("maximize")), steps(c, 5)?);
-        let (shares, rates) = (numbers(c, 3, "share")?, numbers(c, 4, "rate")?);
+        let (sign, steps) = (sign(c.flag("maximize")), steps(c)?);
+        let (shares, rates) = (numbers(c, "mus", "share")?, numbers(c, "etas", "rate")?);
         let update =
             |i: usize| Ok(Asgd { rate: rates[i], shrink: 1.0 - lambd * rates[i], share: shares[i], decay, sign });
         run(c, [0, 1, 2], update)?;

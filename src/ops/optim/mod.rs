@@ -27,17 +27,17 @@ const STEP: Op =
     Op { forms: HIDDEN, vjp: Vjp::None("an optimizer step"), alias_policy: Some(AliasPolicy::MayAlias), ..OP };
 
 /// The number of the step of each parameter, from a list of tensors of one element.
-fn steps(c: &Call, list: usize) -> Result<Vec<f64>> {
-    numbers(c, list, "step count")
+fn steps(c: &Call) -> Result<Vec<f64>> {
+    numbers(c, "state_steps", "step count")
 }
 
 /// A number of each parameter, from such a list.
-fn numbers(c: &Call, list: usize, what: &str) -> Result<Vec<f64>> {
+fn numbers(c: &Call, list: &str, what: &str) -> Result<Vec<f64>> {
     let number = |t: &Tensor| match t.numel() {
         1 => Ok(host_read::item(t)?.to_f64()),
         n => Err(Error::runtime(format!("a {what} must have one element, got {n}"))),
     };
-    let numbers = crate::rt::reserve::try_list(c.args[list].tensors().map(number))?;
+    let numbers = crate::rt::reserve::try_list(c.argument(list).tensors().map(number))?;
     match c.args[0].tensors().count() {
         n if n == numbers.len() => Ok(numbers),
         n => Err(Error::runtime(format!("expected one {what} per parameter; expected {n}, got {}", numbers.len()))),

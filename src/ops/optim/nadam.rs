@@ -18,7 +18,7 @@ pub static FUSED_NADAM_: Op = Op {
         let [lr, beta1, beta2] = [c.float("lr")?, c.float("beta1")?, c.float("beta2")?];
         let [decay, momentum_decay, eps] = [c.float("weight_decay")?, c.float("momentum_decay")?, c.float("eps")?];
         let (decoupled, sign) = (c.flag("decoupled_weight_decay"), sign(c.flag("maximize")));
-        let (steps, mut products) = (steps(c, 5)?, numbers(c, 4, "product of momenta")?);
+        let (steps, mut products) = (steps(c)?, numbers(c, "mu_products", "product of momenta")?);
         let momentum = |step: f64| beta1 * (1.0 - 0.5 * 0.96_f64.powf(step * momentum_decay));
         for ((product, t), step) in products.iter_mut().zip(c.args[4].tensors()).zip(&steps) {
             *product = rounded(t, *product * rounded(t, momentum(*step)));

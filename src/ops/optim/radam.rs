@@ -16,7 +16,7 @@ pub static FUSED_RADAM_: Op = Op {
     body: writes_lists(|c, _| {
         let [lr, beta1, beta2, decay, eps] =
             [c.float("lr")?, c.float("beta1")?, c.float("beta2")?, c.float("weight_decay")?, c.float("eps")?];
-        let (decoupled, sign, steps) = (c.flag("decoupled_weight_decay"), sign(c.flag("maximize")), steps(c, 4)?);
+        let (decoupled, sign, steps) = (c.flag("decoupled_weight_decay"), sign(c.flag("maximize")), steps(c)?);
         let longest = 2.0 / (1.0 - beta2) - 1.0;
         let mut powers = Powers::of([beta1, beta2]);
         let update = |i: usize| {

@@ -219,11 +219,11 @@ fn line_of_points(t: &Tensor) -> Result<Tensor> {
     Term::from(t.detach()).reshape(&[-1, 1]).ok()
 }
 
-/// (hist, edges) of the elements of argument 0; argument `at` has its weights, the next one the density flag.
-fn on_a_line(c: &Call, points: &Tensor, edges: Tensor, at: usize) -> Result<Outputs> {
-    let weight = c.opt_tensor(at).map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
+/// (hist, edges) of the elements of a tensor.
+fn on_a_line(c: &Call, points: &Tensor, edges: Tensor) -> Result<Outputs> {
+    let weight = c.opt_tensor("weight").map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
     let edges = [edges];
-    let hist = between(points, &edges, weight.as_ref(), c.flag(at + 1))?;
+    let hist = between(points, &edges, weight.as_ref(), c.flag("density"))?;
     let [edges] = edges;
     Ok(smallvec![hist, edges])
 }
@@ -249,7 +249,7 @@ pub static HISTOGRAM: Op = Op {
         floating(c.tensor(0)?)?;
         let points = line_of_points(c.tensor(0)?)?;
         let edges = equal_edges(&points, &[c.int("bins")?], &c.args[2])?.swap_remove(0);
-        on_a_line(c, &points, edges, 3)
+        on_a_line(c, &points, edges)
     }),
     samples: &[
         "f32[5](nograd, 0..6), 3",
@@ -275,7 +275,7 @@ pub static HISTOGRAM_EDGES: Op = Op {
     body: reads_host(|c| {
         floating(c.tensor(0)?)?;
         let edges = crate::ops::movement::copy::CLONE.call((c.tensor("bins")?.detach(),)).ok()?;
-        on_a_line(c, &line_of_points(c.tensor(0)?)?, edges, 2)
+        on_a_line(c, &line_of_points(c.tensor(0)?)?, edges)
     }),
     samples: &[
         "f32[6](nograd), f32[3](= -1, 0.5, 2, nograd)",

@@ -39,9 +39,9 @@ fn unknown_side(_: &Op, given: &str) -> Error {
     Error::runtime(format!("torch.searchsorted(): side can only be 'left' or 'right' but got {given}"))
 }
 
-/// What is found for values of a shape: int64, or int32 where flag `at` says so.
-fn found_for(c: &Call, sorted: &Tensor, values: &[usize], at: usize, side: Option<Side>) -> Result<Specs> {
-    if side == Some(Side::Left) && c.flag(at + 1) {
+/// What is found for values of a shape: int64, or int32 where `out_int32` says so.
+fn found_for(c: &Call, sorted: &Tensor, values: &[usize], side: Option<Side>) -> Result<Specs> {
+    if side == Some(Side::Left) && c.flag("right") {
         return Err(Error::runtime(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True",
         ));
@@ -54,14 +54,13 @@ fn found_for(c: &Call, sorted: &Tensor, values: &[usize], at: usize, side: Optio
             Show(values)
         )));
     }
-    let dtype = if c.flag(at) { DType::I32 } else { DType::I64 };
+    let dtype = if c.flag("out_int32") { DType::I32 } else { DType::I64 };
     Ok(Spec::one(values, dtype, sorted.device()))
 }
 
-/// Arguments: how the flags stand from `at` on (out_int32, right, side).
-fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<Side>) -> Result<Outputs> {
-    let dtype = found_for(c, sorted, values.shape(), at, side)?[0].dtype;
-    let right = side.map_or(c.flag(at + 1), |side| side == Side::Right);
+fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, side: Option<Side>) -> Result<Outputs> {
+    let dtype = found_for(c, sorted, values.shape(), side)?[0].dtype;
+    let right = side.map_or(c.flag("right"), |side| side == Side::Right);
     let last = sorted.ndim().saturating_sub(1);
     let flat = sorted.ndim() <= 1;
     if values.device().is_gpu() {
@@ -77,18 +76,18 @@ fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option
 }
 
 /// `sorted` in the order of `sorter`, if one is given.
-fn ordered(c: &Call, sorter: usize) -> Result<Tensor> {
-    let sorted = sequence(c, sorter)?.detach();
-    match c.opt_tensor(sorter) {
+fn ordered(c: &Call) -> Result<Tensor> {
+    let sorted = sequence(c)?.detach();
+    match c.opt_tensor("sorter") {
         Some(order) => crate::ops::indexing::gather_scatter::GATHER.call((&sorted, -1, order)).ok(),
         None => Ok(sorted),
     }
 }
 
-/// Argument 0, whose shape `sorter` has, if one is given.
-fn sequence<'a>(c: &'a Call, sorter: usize) -> Result<&'a Tensor> {
+/// The sorted sequence, whose shape `sorter` has, if one is given.
+fn sequence<'a>(c: &'a Call) -> Result<&'a Tensor> {
     let sequence = c.tensor("sorted_sequence")?;
-    match c.opt_tensor(sorter) {
+    match c.opt_tensor("sorter") {
         Some(order) if order.shape() != sequence.shape() => {
             Err(Error::runtime("torch.searchsorted(): boundary and sorter must have the same size"))
         }
@@ -114,8 +113,8 @@ pub static SEARCHSORTED: Op = Op {
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
     body: opaque(
-        |c| found_for(c, sequence(c, 5)?, c.tensor("self")?.shape(), 2, c.opt_choice("side")),
-        |c| search_in(c, &ordered(c, 5)?, c.tensor("self")?, 2, c.opt_choice("side")),
+        |c| found_for(c, sequence(c)?, c.tensor("self")?.shape(), c.opt_choice("side")),
+        |c| search_in(c, &ordered(c)?, c.tensor("self")?, c.opt_choice("side")),
     ),
     warns: Some(|c| strided(c, 1, 0)),
     vjp: Vjp::None("indices"),
@@ -140,8 +139,8 @@ pub static SEARCHSORTED_SCALAR: Op = Op {
     doc: "The place in a sorted sequence where a number belongs.",
     forms: FO,
     body: opaque(
-        |c| found_for(c, sequence(c, 5)?, &[], 2, c.opt_choice("side")),
-        |c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.opt_choice("side")),
+        |c| found_for(c, sequence(c)?, &[], c.opt_choice("side")),
+        |c| search_in(c, &ordered(c)?, &number(c, 1, 0)?, c.opt_choice("side")),
     ),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 1, 3, 5), 2.0"],
@@ -170,8 +169,8 @@ pub static BUCKETIZE: Op = Op {
     doc: "For each value the bucket between sorted boundaries that it falls in.",
     forms: FO,
     body: opaque(
-        |c| found_for(c, boundaries(c)?, c.tensor(0)?.shape(), 2, None),
-        |c| search_in(c, &boundaries(c)?.detach(), c.tensor(0)?, 2, None),
+        |c| found_for(c, boundaries(c)?, c.tensor(0)?.shape(), None),
+        |c| search_in(c, &boundaries(c)?.detach(), c.tensor(0)?, None),
     ),
     warns: Some(|c| strided(c, 0, 1)),
     vjp: Vjp::None("indices"),
@@ -186,8 +185,8 @@ pub static BUCKETIZE_SCALAR: Op = Op {
     doc: "The bucket between sorted boundaries that a number falls in.",
     forms: F,
     body: opaque(
-        |c| found_for(c, boundaries(c)?, &[], 2, None),
-        |c| search_in(c, &boundaries(c)?.detach(), &number(c, 0, 1)?, 2, None),
+        |c| found_for(c, boundaries(c)?, &[], None),
+        |c| search_in(c, &boundaries(c)?.detach(), &number(c, 0, 1)?, None),
     ),
     vjp: Vjp::None("indices"),
     samples: &["2, f32[3](= 1, 3, 5)"],

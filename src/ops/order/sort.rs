@@ -15,9 +15,9 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SORT, &SORT_STABLE, &ARGSORT, &ARGSORT_STABLE, &MSORT, &TOPK, &KTHVALUE];
 
-/// The gradient of values selected by positions (output 1) along argument `dim`.
-fn at_positions(c: &VjpCtx, dim: usize, g: Term, places: Term) -> Term {
-    SCATTER_ADD.call((c.zeros(0), c.int(dim), places, g))
+/// The gradient of values selected by positions (output 1) along `dim`.
+fn at_positions(c: &VjpCtx, g: Term, places: Term) -> Term {
+    SCATTER_ADD.call((c.zeros(0), c.int("dim"), places, g))
 }
 
 fn real(c: &Call, what: &str) -> Result<()> {
@@ -59,27 +59,26 @@ pub(crate) fn kth_into(t: &Tensor, dim: usize, k: usize, values: &Tensor, indice
     kth(t.cpu_view()?, dim, k, values.cpu_view()?, indices.cpu_view()?)
 }
 
-/// Arguments (self, .., dim, descending), `dim` at `at`.
-fn sort_spec(c: &Call, _at: usize) -> Result<Specs> {
+fn sort_spec(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     real(c, " Sort")?;
     Ok(pair_like(t))
 }
 
-fn run_sort(c: &Call, out: &[Tensor], at: usize) -> Result<()> {
+fn run_sort(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
     if t.numel() == 0 {
         return Ok(());
     }
-    sort_into(t, c.dim(at), c.flag(at + 1), &out[0], &out[1])
+    sort_into(t, c.dim("dim"), c.flag("descending"), &out[0], &out[1])
 }
 
 pub static SORT: Op = Op {
     sig: sig("sort(Tensor self, Dim dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
     doc: "Sorts along a dimension and says where each element came from. Stable; NaN is the greatest.",
     forms: FMO,
-    body: kernel(|c| sort_spec(c, 1), |c, out| run_sort(c, out, 1), Some(|c, out| run_sort(c, out, 1))),
-    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, 1, c.g(), c.out(1)))]),
+    body: kernel(sort_spec, run_sort, Some(run_sort)),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, c.g(), c.out(1)))]),
     samples: &["f32[5]", "f32[2,3], 0", "f32[2,3], -1, True", "i64[4]", "f32[4](= 1, nan, 3, 2)", "b8[4]", "f32[]"],
     errors: &[
         ("f32[2], 1", "IndexError", "Dimension out of range"),
@@ -96,8 +95,8 @@ pub static SORT_STABLE: Op = Op {
     ),
     doc: "Sorts along a dimension; equal elements keep their order, whatever `stable` says.",
     forms: FMO,
-    body: kernel(|c| sort_spec(c, 2), |c, out| run_sort(c, out, 2), Some(|c, out| run_sort(c, out, 2))),
-    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, 2, c.g(), c.out(1)))]),
+    body: kernel(sort_spec, run_sort, Some(run_sort)),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, c.g(), c.out(1)))]),
     node: "SortBackward1",
     keeps: Some("dim indices self_sym_sizes"),
     samples: &["f32[2,3](ties), stable=True", "f32[2,3], stable=False, dim=0, descending=True"],
@@ -183,7 +182,7 @@ pub static TOPK: Op = Op {
         run_topk,
         Some(run_topk),
     ),
-    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, 2, c.g(), c.out(1)))]),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, c.g(), c.out(1)))]),
     samples: &["f32[5], 2", "f32[2,4], 3, 1", "f32[3,2], 1, 0, False", "i64[4](= 3, 1, 4, 2), 2", "f32[], 1"],
     errors: &[
         ("f32[3], 4", "RuntimeError", "selected index k out of range"),
@@ -240,8 +239,8 @@ pub static KTHVALUE: Op = Op {
     vjp: Vjp::Each(&[d(0, OUT1, |c| {
         let dim = c.int("dim");
         match c.flag("keepdim") || c.ndim(0) == 0 {
-            true => at_positions(c, 2, c.g(), c.out(1)),
-            false => at_positions(c, 2, c.g().unsqueeze(dim), c.out(1).unsqueeze(dim)),
+            true => at_positions(c, c.g(), c.out(1)),
+            false => at_positions(c, c.g().unsqueeze(dim), c.out(1).unsqueeze(dim)),
         }
     })]),
     samples: &["f32[5], 2", "f32[2,4], 3, 1", "f32[3,2], 1, 0, True", "i64[4](= 3, 1, 4, 2), 2"],

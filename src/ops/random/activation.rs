@@ -89,7 +89,7 @@ fn rrelu(c: &Call, op: &'static Op, generator: bool) -> Result<Outputs> {
 /// On the CPU only elements that are not positive take a number, as in PyTorch.
 fn slopes(c: &Call, out: &[Tensor]) -> Result<()> {
     let (x, out, lower, upper) = (c.tensor(0)?.detach(), &out[0], c.float("lower")?, c.float("upper")?);
-    let source = source(c, 3, x.device())?;
+    let source = source(c, x.device())?;
     if gpu::supports(x.device(), x.dtype()) {
         draw(out, Draw::Uniform { from: lower, to: upper }, source)?;
         return out.copy_raw(&Term::from(&x).greater(0).choose(1, out).ok()?);

@@ -30,7 +30,7 @@ fn poisson(c: &Call, out: &[Tensor]) -> Result<()> {
         return Err(Error::runtime("invalid Poisson rate, expected rate to be non-negative"));
     }
     let rates = Dense::<f64>::of(&rates)?;
-    let (rates, source) = (rates.elements()?, source(c, 1, out[0].device())?);
+    let (rates, source) = (rates.elements()?, source(c, out[0].device())?);
     written(&out[0], |drawn| source.draw(|m| discrete_random::poisson(rates, drawn, m)))
 }
 
@@ -82,7 +82,7 @@ fn trials(c: &Call) -> Result<Specs> {
 fn binomial(c: &Call, out: &[Tensor]) -> Result<()> {
     let wide = |i: usize| Dense::<f64>::of(&broadcast_view(&c.tensor(i)?.detach(), out[0].shape()));
     let (count, prob) = (wide(0)?, wide(1)?);
-    let (count, prob, source) = (count.elements()?, prob.elements()?, source(c, 2, out[0].device())?);
+    let (count, prob, source) = (count.elements()?, prob.elements()?, source(c, out[0].device())?);
     written(&out[0], |drawn| source.draw(|m| discrete_random::binomial(count, prob, drawn, m)))
 }
 

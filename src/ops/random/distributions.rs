@@ -38,9 +38,9 @@ pub static OPS: &[&Op] = &[
     &RANDOM_FROM_,
 ];
 
-/// The generator in argument `at`, or the default one of `device`.
-pub(crate) fn source(c: &impl Arguments, at: usize, device: Device) -> Result<&Generator> {
-    let Some(g) = c.generator(at) else { return Ok(default_generator(device)) };
+/// The generator among the arguments, or the default one of `device`.
+pub(crate) fn source(c: &impl Arguments, device: Device) -> Result<&Generator> {
+    let Some(g) = c.generator("generator") else { return Ok(default_generator(device)) };
     match g.device.kind() == device.kind() || device == Device::Meta {
         true => Ok(g),
         false => Err(wrong_device(device.kind(), g.device.kind())),
@@ -121,9 +121,9 @@ fn draw_complex(out: &Tensor, rule: Draw, source: &Generator) -> Result<()> {
     draw(&Tensor::from_meta(Meta { storage: m.storage.clone(), layout, dtype: m.dtype.to_real() }), rule, source)
 }
 
-/// A new tensor of draws, with the shape in argument `size`: generator, dtype and device are the arguments from `at` on.
-fn created(c: &Call, size: usize, at: usize, otherwise: DType) -> Result<Specs> {
-    crate::ops::create::full::created(c, size, c.dtype(at + 1).unwrap_or(otherwise), at + 2)
+/// A new tensor of draws.
+fn created(c: &Call, otherwise: DType) -> Result<Specs> {
+    crate::ops::create::full::created(c, c.dtype("dtype").unwrap_or(otherwise))
 }
 
 pub(crate) const UNIT: Draw = Draw::Uniform { from: 0.0, to: 1.0 };
@@ -142,7 +142,7 @@ pub static RAND: Op = Op {
         "rand(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random numbers, uniform in [0, 1).",
-    body: factory(|c| created(c, 0, 1, default_dtype()), |c, out| redraw(c, out, 1, UNIT)),
+    body: factory(|c| created(c, default_dtype()), |c, out| redraw(c, out, UNIT)),
     samples: &["(0, 3)"],
     batch: Batching::Rule(batch_views::sized),
     ..CREATION
@@ -153,15 +153,15 @@ pub static RANDN: Op = Op {
         "randn(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random numbers of the normal distribution with mean 0 and variance 1.",
-    body: factory(|c| created(c, 0, 1, default_dtype()), |c, out| redraw(c, out, 1, STANDARD)),
+    body: factory(|c| created(c, default_dtype()), |c, out| redraw(c, out, STANDARD)),
     samples: &["(0, 3)"],
     batch: Batching::Rule(batch_views::sized),
     ..CREATION
 };
 
-/// Random integers in `[low, high)`; the generator is argument `at`.
-fn redraw_integers(c: &Call, out: &[Tensor], at: usize, low: i64, high: i64) -> Result<()> {
-    redraw(c, out, at, integers(low, high, out[0].dtype())?)
+/// Random integers in `[low, high)`.
+fn redraw_integers(c: &Call, out: &[Tensor], low: i64, high: i64) -> Result<()> {
+    redraw(c, out, integers(low, high, out[0].dtype())?)
 }
 
 pub static RANDINT: Op = Op {
@@ -169,7 +169,7 @@ pub static RANDINT: Op = Op {
         "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random integers of [0, high); int64 by default.",
-    body: factory(|c| created(c, 1, 2, DType::I64), |c, out| redraw_integers(c, out, 2, 0, c.int("high")?)),
+    body: factory(|c| created(c, DType::I64), |c, out| redraw_integers(c, out, 0, c.int("high")?)),
     warns: Some(|c| doubt_of(c, &[0], c.dtype("dtype")?)),
     samples: &["1, (2, 3)", "5, (0,)"],
     errors: &[
@@ -186,7 +186,7 @@ pub static RANDINT_LOW: Op = Op {
         "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random integers of [low, high); int64 by default.",
-    body: factory(|c| created(c, 2, 3, DType::I64), |c, out| redraw_integers(c, out, 3, c.int("low")?, c.int("high")?)),
+    body: factory(|c| created(c, DType::I64), |c, out| redraw_integers(c, out, c.int("low")?, c.int("high")?)),
     warns: Some(|c| doubt_of(c, &[0, 1], c.dtype("dtype")?)),
     samples: &["3, 4, (2, 3)"],
     errors: &[("3, 3, (2,)", "RuntimeError", "expects 'from' to be less than 'to'")],
@@ -213,7 +213,7 @@ pub static RANDPERM: Op = Op {
             let n = out[0].numel();
             let t = Tensor::empty(&[n], DType::I64, Device::Cpu)?;
             let v = t.cpu_view()?;
-            source(c, 1, out[0].device())?.draw(|m| random::randperm(v, m))?;
+            source(c, out[0].device())?.draw(|m| random::randperm(v, m))?;
             out[0].copy_raw(&t)
         },
     ),
@@ -227,9 +227,9 @@ pub static RANDPERM: Op = Op {
     ..CREATION
 };
 
-/// The result dtype, possibly given by argument `at`.
-fn like_dtype(c: &Call, at: usize) -> Result<DType> {
-    c.dtype(at).map_or_else(|| Ok(c.tensor(0)?.dtype()), Ok)
+/// The result dtype, possibly given.
+fn like_dtype(c: &Call) -> Result<DType> {
+    c.dtype("dtype").map_or_else(|| Ok(c.tensor(0)?.dtype()), Ok)
 }
 
 const LIKE: Op =
@@ -240,7 +240,7 @@ pub static RAND_LIKE: Op = Op {
         "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Random numbers, uniform in [0, 1), in the shape of another tensor.",
-    body: factory(|c| like(c, 2), |c, out| redraw(c, out, 1, UNIT)),
+    body: factory(like, |c, out| redraw(c, out, UNIT)),
     samples: &["f32[0,3]"],
     batch: Batching::Leading,
     ..LIKE
@@ -250,7 +250,7 @@ pub static RANDN_LIKE: Op = Op {
         "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Normal random numbers in the shape of another tensor.",
-    body: factory(|c| like(c, 2), |c, out| redraw(c, out, 1, STANDARD)),
+    body: factory(like, |c, out| redraw(c, out, STANDARD)),
     samples: &["f32[0,3]"],
     batch: Batching::Leading,
     ..LIKE
@@ -260,8 +260,8 @@ pub static RANDINT_LIKE: Op = Op {
         "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
-    body: factory(|c| like(c, 3), |c, out| redraw_integers(c, out, 2, 0, c.int("high")?)),
-    warns: Some(|c| doubt_of(c, &[1], like_dtype(c, 3).ok()?)),
+    body: factory(like, |c, out| redraw_integers(c, out, 0, c.int("high")?)),
+    warns: Some(|c| doubt_of(c, &[1], like_dtype(c).ok()?)),
     samples: &["f32[2,3], 1", "i64[2], 1"],
     errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.zeros_like(x0)",
@@ -273,8 +273,8 @@ pub static RANDINT_LIKE_LOW: Op = Op {
         "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
-    body: factory(|c| like(c, 4), |c, out| redraw_integers(c, out, 3, c.int("low")?, c.int("high")?)),
-    warns: Some(|c| doubt_of(c, &[1, 2], like_dtype(c, 4).ok()?)),
+    body: factory(like, |c, out| redraw_integers(c, out, c.int("low")?, c.int("high")?)),
+    warns: Some(|c| doubt_of(c, &[1, 2], like_dtype(c).ok()?)),
     samples: &["i64[2], 3, 4"],
     errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.full_like(x0, low)",
@@ -282,9 +282,9 @@ pub static RANDINT_LIKE_LOW: Op = Op {
     ..LIKE
 };
 
-/// An in-place draw; argument `at` is the generator.
-fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
-    draw(&out[0], rule, source(c, at, out[0].device())?)
+/// An in-place draw.
+fn redraw(c: &Call, out: &[Tensor], rule: Draw) -> Result<()> {
+    draw(&out[0], rule, source(c, out[0].device())?)
 }
 
 const INPLACE: Op = Op { forms: ONLY_INPLACE, vjp: OVERWRITTEN, keeps: Some(""), samples: &["f32[0,3]"], ..OP };
@@ -306,7 +306,7 @@ pub static UNIFORM_: Op = Op {
             true => reals(c.float("from")?, c.float("to")?, dtype)?,
             false => UNIT,
         };
-        redraw(c, out, 3, rule)
+        redraw(c, out, rule)
     }),
     errors: &[
         ("f32[2], 2, 1", "RuntimeError", "expects to return a [from, to) range, but found from=2 > to=1"),
@@ -330,7 +330,7 @@ pub static NORMAL_: Op = Op {
         if std < 0.0 || std.is_nan() {
             return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
         }
-        redraw(c, out, 3, Draw::Normal { mean, std })
+        redraw(c, out, Draw::Normal { mean, std })
     }),
     errors: &[
         ("f32[2], 0, -1", "RuntimeError", "normal expects std >= 0.0"),
@@ -344,7 +344,7 @@ pub static NORMAL_PAIRS_: Op = Op {
     sig: sig("_normal_pairs_(Tensor! self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "`normal_` by the sequence of draws that the CPU uses for few numbers, whatever their count.",
     forms: Forms(Forms::HIDDEN | Forms::ONLY_INPLACE),
-    body: drawing(|c, out| redraw(c, out, 3, Draw::NormalPairs { mean: c.float("mean")?, std: c.float("std")? })),
+    body: drawing(|c, out| redraw(c, out, Draw::NormalPairs { mean: c.float("mean")?, std: c.float("std")? })),
     errors: &[("i64[2]", "NotImplementedError", "not implemented for 'Long'")],
     batch: Batching::Leading,
     ..INPLACE
@@ -358,7 +358,7 @@ pub static EXPONENTIAL_: Op = Op {
         if rate <= 0.0 || rate.is_nan() {
             return Err(Error::runtime(format!("exponential_ expects lambda > 0.0, but found lambda={rate}")));
         }
-        redraw(c, out, 2, Draw::Exponential { rate })
+        redraw(c, out, Draw::Exponential { rate })
     }),
     errors: &[
         ("f32[2], 0", "RuntimeError", "expects lambda > 0.0"),
@@ -374,7 +374,7 @@ pub static RANDOM_: Op = Op {
     body: drawing(|c, out| {
         let (dtype, high) = (out[0].dtype(), last_whole(out[0].dtype()));
         let long = matches!(dtype, DType::F64 | DType::I64 | DType::U64 | DType::C128);
-        redraw(c, out, 1, Draw::Int { low: 0, high: high.wrapping_add(1), long })
+        redraw(c, out, Draw::Int { low: 0, high: high.wrapping_add(1), long })
     }),
     node: "RandomBackward2",
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -385,7 +385,7 @@ pub static RANDOM_: Op = Op {
 pub static RANDOM_TO_: Op = Op {
     sig: sig("random_.to(Tensor! self, int to, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers of [0, to).",
-    body: drawing(|c, out| redraw(c, out, 2, integers(0, c.int("to")?, out[0].dtype())?)),
+    body: drawing(|c, out| redraw(c, out, integers(0, c.int("to")?, out[0].dtype())?)),
     warns: Some(|c| doubt_of(c, &[1], c.tensor(0).ok()?.dtype())),
     node: "RandomBackward1",
     samples: &["f32[2,3], 1", "i64[2], 1"],
@@ -417,7 +417,7 @@ fn from_on(c: &Call, dtype: DType) -> Result<Draw> {
 pub static RANDOM_FROM_: Op = Op {
     sig: sig("random_.from(Tensor! self, int from, int? to, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers of [from, to).",
-    body: drawing(|c, out| redraw(c, out, 3, from_on(c, out[0].dtype())?)),
+    body: drawing(|c, out| redraw(c, out, from_on(c, out[0].dtype())?)),
     warns: Some(|c| {
         let dtype = c.tensor(0).ok()?.dtype();
         doubt(c.int("from").ok()?, end(c, dtype), dtype)

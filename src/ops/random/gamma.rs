@@ -48,7 +48,7 @@ pub static STANDARD_GAMMA: Op = Op {
         |c, out| {
             let shapes = Dense::<f64>::of(&c.tensor(0)?.detach())?;
             let (shapes, least) = (shapes.elements()?, tiny(out[0].dtype()));
-            let source = source(c, 1, out[0].device())?;
+            let source = source(c, out[0].device())?;
             written(&out[0], |drawn| {
                 source.draw(|m| gamma_draws::gamma(shapes, drawn, m));
                 drawn.iter_mut().filter(|x| **x < least).for_each(|x| *x = least);
@@ -97,7 +97,7 @@ pub static SAMPLE_DIRICHLET: Op = Op {
         |c, out| {
             let t = c.tensor(0)?.detach();
             let concentrations = Dense::<f64>::of(&t)?;
-            let (concentrations, source) = (concentrations.elements()?, source(c, 1, out[0].device())?);
+            let (concentrations, source) = (concentrations.elements()?, source(c, out[0].device())?);
             written(&out[0], |drawn| {
                 let rows = t.shape().last().copied().unwrap_or(1);
                 source.draw(|m| gamma_draws::dirichlet(concentrations, rows, drawn, m));

@@ -74,7 +74,7 @@ type Run = fn(&Call, &[Tensor]) -> Result<()>;
 
 const FLIP_EACH: Run = |c, out| {
     let p = c.tensor(0)?;
-    flips(&out[0], p, source(c, 1, p.device())?)
+    flips(&out[0], p, source(c, p.device())?)
 };
 
 pub static BERNOULLI: Op = Op {
@@ -101,8 +101,8 @@ pub static BERNOULLI_P: Op = Op {
     doc: "Ones with probability `p`, else zeros, in the shape of self.",
     body: kernel(
         like_self,
-        |c, out| draw(&out[0], chance(c.float("p")?)?, source(c, 2, out[0].device())?),
-        Some(|c, out| draw(&out[0], chance(c.float("p")?)?, source(c, 2, out[0].device())?)),
+        |c, out| draw(&out[0], chance(c.float("p")?)?, source(c, out[0].device())?),
+        Some(|c, out| draw(&out[0], chance(c.float("p")?)?, source(c, out[0].device())?)),
     ),
     vjp: NO_SLOPE,
     node: "BernoulliBackward1",
@@ -113,7 +113,7 @@ pub static BERNOULLI_P: Op = Op {
     ..OP
 };
 
-const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float("p")?)?, source(c, 2, out[0].device())?);
+const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float("p")?)?, source(c, out[0].device())?);
 
 pub static BERNOULLI_: Op = Op {
     sig: sig("bernoulli_(Tensor! self, float p=0.5, *, Generator? generator=None) -> Tensor"),
@@ -135,7 +135,7 @@ const FLIP_BY: Run = |c, out| {
     if !broadcast(out[0].shape(), p.shape()).is_ok_and(|s| s.as_slice() == out[0].shape()) {
         p.layout().expand(&crate::ops::view::shape::sizes(&out[0]))?;
     }
-    flips(&out[0], p, source(c, 2, out[0].device())?)
+    flips(&out[0], p, source(c, out[0].device())?)
 };
 
 pub static BERNOULLI_TENSOR_: Op = Op {
@@ -166,7 +166,7 @@ fn normal(c: &Call, out: &[Tensor]) -> Result<()> {
     {
         return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {s}")));
     }
-    draw(&out[0], Draw::Normal { mean: 0.0, std: 1.0 }, source(c, 2, out[0].device())?)?;
+    draw(&out[0], Draw::Normal { mean: 0.0, std: 1.0 }, source(c, out[0].device())?)?;
     let part = |v: &Value| match v.as_tensor() {
         Some(t) => Value::Owned(t.detach()),
         None => v.reborrow().into_owned(),
@@ -245,13 +245,13 @@ pub static NORMAL: Op = Op {
     doc: "Normal random numbers of a shape.",
     forms: FO,
     body: factory(
-        |c| crate::ops::create::full::created(c, 2, c.dtype("dtype").unwrap_or_else(default_dtype), 5),
+        |c| crate::ops::create::full::created(c, c.dtype("dtype").unwrap_or_else(default_dtype)),
         |c, out| {
             let (mean, std) = (c.float("mean")?, c.float("std")?);
             if std < 0.0 {
                 return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
             }
-            draw(&out[0], Draw::Normal { mean, std }, source(c, 3, out[0].device())?)
+            draw(&out[0], Draw::Normal { mean, std }, source(c, out[0].device())?)
         },
     ),
     vjp: Vjp::None("random numbers"),
@@ -350,7 +350,7 @@ fn picks(c: &Call) -> Result<Specs> {
 
 fn multinomial(c: &Call) -> Result<Outputs> {
     let (shape, p, replacement) = (picks(c)?.swap_remove(0).layout.shape, c.tensor(0)?.detach(), c.flag("replacement"));
-    let (k, source) = (shape[p.ndim() - 1], source(c, 3, p.device())?);
+    let (k, source) = (shape[p.ndim() - 1], source(c, p.device())?);
     if p.device().is_gpu() {
         return Ok(smallvec![crate::ops::order::search_gpu::multinomial(&p, k, replacement, source)?]);
     }

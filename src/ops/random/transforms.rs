@@ -12,17 +12,17 @@ use std::f64::consts::PI;
 
 pub static OPS: &[&Op] = &[&GEOMETRIC_, &CAUCHY_, &LOG_NORMAL_];
 
-/// Draws in the shape of self, in a float dtype, on the CPU the widest as in PyTorch; argument `at` is the generator.
-fn drawn(c: &Call, at: usize, op: &'static Op, [a, b]: [f64; 2]) -> Result<Term> {
+/// Draws in the shape of self, in a float dtype, on the CPU the widest as in PyTorch.
+fn drawn(c: &Call, op: &'static Op, [a, b]: [f64; 2]) -> Result<Term> {
     let t = c.tensor(0)?;
     let wide = t.dtype() == DType::F64 || !t.device().is_gpu();
     let out = EMPTY_LIKE.call((t, if wide { DType::F64 } else { DType::F32 })).ok()?;
-    op.call_inplace((&out, a, b, c.args[at].reborrow())).map(Term::from)
+    op.call_inplace((&out, a, b, c.argument("generator").reborrow())).map(Term::from)
 }
 /// Uniform numbers in the open interval (0, 1).
-fn uniform(c: &Call, at: usize) -> Result<Term> {
+fn uniform(c: &Call) -> Result<Term> {
     let least = if c.tensor(0)?.device().is_gpu() { f64::from(f32::EPSILON) } else { f64::EPSILON } / 4.0;
-    Ok(drawn(c, at, &UNIFORM_, [0.0, 1.0])?.clamp_(least, 1.0))
+    Ok(drawn(c, &UNIFORM_, [0.0, 1.0])?.clamp_(least, 1.0))
 }
 
 fn finished(c: &Call, values: Result<Term>) -> Result<Outputs> {
@@ -43,7 +43,7 @@ pub static GEOMETRIC_: Op = Op {
         if t.dtype().is_complex() || t.dtype() == DType::Bool {
             return Err(no_kernel("geometric_cpu", t.dtype()));
         }
-        finished(c, uniform(c, 2).map(|u| CEIL.call((u.log() / (-p).ln_1p(),)).clamp_min_(1.0)))
+        finished(c, uniform(c).map(|u| CEIL.call((u.log() / (-p).ln_1p(),)).clamp_min_(1.0)))
     }),
     samples: &["f32[2,3], 0.5", "i64[4], 0.25"],
     errors: &[
@@ -67,7 +67,7 @@ pub static CAUCHY_: Op = Op {
                 t.dtype().cpp_name()
             )));
         }
-        finished(c, uniform(c, 3).map(|u| TAN.call(((u - 0.5) * PI,)) * sigma + median))
+        finished(c, uniform(c).map(|u| TAN.call(((u - 0.5) * PI,)) * sigma + median))
     }),
     samples: &["f32[2,3]", "f64[4], 1.0, 2.0"],
     errors: &[
@@ -88,7 +88,7 @@ pub static LOG_NORMAL_: Op = Op {
         if !t.dtype().is_float() {
             return Err(no_kernel("log_normal_cpu", t.dtype()));
         }
-        finished(c, drawn(c, 3, &NORMAL_PAIRS_, [mean, std]).map(Term::exp))
+        finished(c, drawn(c, &NORMAL_PAIRS_, [mean, std]).map(Term::exp))
     }),
     samples: &["f32[2,3]", "f64[4], 0.0, 0.5"],
     errors: &[

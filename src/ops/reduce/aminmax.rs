@@ -32,7 +32,7 @@ fn both(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let every: Ints = (0..c.ndim(0) as i64).collect();
     let dims = if dims(c).is_empty() || c.ndim(0) == 0 { every } else { dims(c) };
     let part = |i: usize| {
-        let whole = |t: Term| if c.opt_int("dim").is_some() { t.restore_dims(c, 1, 2) } else { t };
+        let whole = |t: Term| if c.opt_int("dim").is_some() { t.restore_dims(c) } else { t };
         shared(whole(c.gi(i)), c.arg(0), whole(c.out(i)), &dims)
     };
     let sum = match (c.has_grad(0), c.has_grad(1)) {

@@ -32,7 +32,7 @@ fn infer_dims(c: &Call) -> Result<Specs> {
 }
 /// Unlike for sums, as in PyTorch: an empty list of dimensions reduces nothing; None means every dimension.
 fn given_dims(c: &Call) -> Result<Dims> {
-    if c.opt_ints("dim").is_some_and(|d| d.is_empty()) { Ok(Dims::new()) } else { reduced_dims(c, Some(1)) }
+    if c.opt_ints("dim").is_some_and(|d| d.is_empty()) { Ok(Dims::new()) } else { reduced_dims(c) }
 }
 const fn over_given<K: Kind>() -> Body {
     kernel(

@@ -106,17 +106,17 @@ fn widths(c: &Call, y: &Tensor, x: &Tensor, dim: usize) -> Result<Width> {
     Ok(Width::Between(steps(&x.into(), 0).reshape(&shape)))
 }
 
-/// Argument 0, and the dimension that argument `at` names.
-fn curve<'a>(c: &'a Call, at: usize) -> Result<(&'a Tensor, usize)> {
+/// The curve, and the dimension along it.
+fn curve<'a>(c: &'a Call) -> Result<(&'a Tensor, usize)> {
     let y = c.tensor("y")?;
     if y.dtype() == DType::Bool {
         return Err(Error::not_implemented("received a bool input for `y`, but bool is not supported"));
     }
     if y.ndim() == 0 {
-        let dim = c.int(at)?;
+        let dim = c.int("dim")?;
         return Err(Error::index(format!("Dimension specified as {dim} but tensor has no dimensions")));
     }
-    Ok((y, c.dim(at)))
+    Ok((y, c.dim("dim")))
 }
 
 fn real_step(c: &Call) -> Result<Scalar> {
@@ -154,7 +154,7 @@ pub static TRAPEZOID: Op = Op {
     aliases: &["trapz"],
     forms: F,
     body: decompose(|c| {
-        let (y, dim) = curve(c, 2)?;
+        let (y, dim) = curve(c)?;
         integral(y, dim, Width::Even(real_step(c)?), false)
     }),
     vjp: Vjp::Composite,
@@ -172,7 +172,7 @@ pub static TRAPEZOID_X: Op = Op {
     aliases: &["trapz"],
     forms: F,
     body: decompose(|c| {
-        let (y, dim) = curve(c, 2)?;
+        let (y, dim) = curve(c)?;
         integral(y, dim, widths(c, y, c.tensor("x")?, dim)?, false)
     }),
     vjp: Vjp::Composite,
@@ -191,7 +191,7 @@ pub static CUMULATIVE_TRAPEZOID: Op = Op {
     doc: "The running integral of samples `dx` apart along a dimension by the trapezoid rule.",
     forms: F,
     body: decompose(|c| {
-        let (y, dim) = curve(c, 2)?;
+        let (y, dim) = curve(c)?;
         integral(y, dim, Width::Even(real_step(c)?), true)
     }),
     vjp: Vjp::Composite,
@@ -204,7 +204,7 @@ pub static CUMULATIVE_TRAPEZOID_X: Op = Op {
     doc: "The running integral of samples at `x` along a dimension by the trapezoid rule.",
     forms: F,
     body: decompose(|c| {
-        let (y, dim) = curve(c, 2)?;
+        let (y, dim) = curve(c)?;
         integral(y, dim, widths(c, y, c.tensor("x")?, dim)?, true)
     }),
     vjp: Vjp::Composite,

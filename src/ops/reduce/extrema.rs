@@ -104,7 +104,7 @@ pub static MIN: Op = Op {
 fn infer_dim(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     refuse_complex(t)?;
-    let dims = one_dim(c, 1)?;
+    let dims = one_dim(c)?;
     not_empty(t, &dims)?;
     let shape = reduced_shape(t.shape(), &dims, c.flag("keepdim"));
     Ok(smallvec![Spec::new(&shape, t.dtype(), t.device()), Spec::new(&shape, DType::I64, t.device())])
@@ -112,7 +112,7 @@ fn infer_dim(c: &Call) -> Result<Specs> {
 
 /// Values and positions along argument 1.
 fn along<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
+    let (t, dims) = (c.tensor(0)?, one_dim(c)?);
     if out[0].numel() == 0 {
         return Ok(());
     }
@@ -122,7 +122,7 @@ fn along<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn along_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
+    let (t, dims) = (c.tensor(0)?, one_dim(c)?);
     if out[0].numel() == 0 {
         return Ok(());
     }
@@ -132,7 +132,7 @@ fn along_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 
 /// The gradient at the selected position.
 pub(crate) fn at_position(c: &VjpCtx) -> Term {
-    let (g, at) = (c.g().restore_dims(c, 1, 2), c.out(1).restore_dims(c, 1, 2));
+    let (g, at) = (c.g().restore_dims(c), c.out(1).restore_dims(c));
     PUT_ALONG.call((g, at, c.int("dim"), &*c.sizes(0)))
 }
 
@@ -208,7 +208,7 @@ fn infer_dims(c: &Call) -> Result<Specs> {
     if all && t.numel() == 0 {
         return Err(Error::runtime(NOTHING));
     }
-    let dims = reduced_dims(c, Some(1))?;
+    let dims = reduced_dims(c)?;
     not_empty(t, &dims)?;
     Ok(Spec::one(&reduced_shape(t.shape(), &dims, c.flag("keepdim")), t.dtype(), t.device()))
 }
@@ -218,14 +218,14 @@ fn shared_over_dims(c: &VjpCtx) -> Term {
         Some(d) if !d.is_empty() && c.ndim(0) > 0 => d.into(),
         _ => (0..c.ndim(0) as i64).collect(),
     };
-    shared(c.g().restore_dims(c, 1, 2), c.arg(0), c.out(0).restore_dims(c, 1, 2), &dims)
+    shared(c.g().restore_dims(c), c.arg(0), c.out(0).restore_dims(c), &dims)
 }
 
 fn dims_cpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
-    run_cpu::<K>(c, out, &reduced_dims(c, Some(1))?)
+    run_cpu::<K>(c, out, &reduced_dims(c)?)
 }
 fn dims_gpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
-    run_gpu::<K>(c, out, &reduced_dims(c, Some(1))?)
+    run_gpu::<K>(c, out, &reduced_dims(c)?)
 }
 
 pub static AMAX: Op = Op {
@@ -268,7 +268,7 @@ fn infer_arg(c: &Call) -> Result<Specs> {
         }
         None => reduced_shape(t.shape(), &(0..t.ndim()).collect::<Vec<_>>(), c.flag("keepdim")),
         Some(_) => {
-            let dims = one_dim(c, 1)?;
+            let dims = one_dim(c)?;
             not_empty(t, &dims)?;
             reduced_shape(t.shape(), &dims, c.flag("keepdim"))
         }
@@ -284,7 +284,7 @@ fn positions<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     let flat = c.opt_int("dim").is_none();
     let t = if flat { Term::from(t).reshape(&[-1]).ok()? } else { t.clone() };
-    let dims: crate::layout::Dims = if flat { smallvec![0] } else { one_dim(c, 1)? };
+    let dims: crate::layout::Dims = if flat { smallvec![0] } else { one_dim(c)? };
     let indices = keepdim_form(&t, &dims, &out[0]);
     arg_reduce(MAX, t.cpu_view()?, dims.first().copied().unwrap_or(0), None, indices.cpu_view()?)
 }
@@ -297,7 +297,7 @@ fn positions_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let (dim, dims) = match c.opt_int("dim") {
         None => (None, (0..t.ndim()).collect()),
         Some(_) => {
-            let dims = one_dim(c, 1)?;
+            let dims = one_dim(c)?;
             (dims.first().copied(), dims)
         }
     };

@@ -23,7 +23,7 @@ fn infer_dim(c: &Call) -> Result<Specs> {
         let (op, name) = (c.op.base(), t.dtype().scalar_type_name());
         return Err(Error::not_implemented(format!("\"{op}_out_impl\" not implemented for '{name}'")));
     }
-    let dims = one_dim(c, 1)?;
+    let dims = one_dim(c)?;
     if let Some(&d) = dims.iter().find(|&&d| t.size(d) == 0) {
         return Err(Error::index(format!("Expected reduction dim {d} to have non-zero size.")));
     }
@@ -56,7 +56,7 @@ fn medians(t: &Tensor, dim: usize, skip_nan: bool) -> Result<(Tensor, Tensor)> {
 }
 
 fn along<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
+    let (t, dims) = (c.tensor(0)?, one_dim(c)?);
     if out[0].numel() == 0 {
         return Ok(());
     }

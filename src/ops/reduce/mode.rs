@@ -16,7 +16,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&MODE];
 
 fn infer(c: &Call) -> Result<Specs> {
-    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
+    let (t, dims) = (c.tensor(0)?, one_dim(c)?);
     if t.dtype().is_complex() {
         let name = t.dtype().scalar_type_name();
         return Err(Error::not_implemented(format!("\"mode\" not implemented for '{name}'")));
@@ -31,7 +31,7 @@ fn infer(c: &Call) -> Result<Specs> {
 /// After sorting, equal elements are adjacent: the longest run wins, then the first of equal length, with its last
 /// position.
 fn mode(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
+    let (t, dims) = (c.tensor(0)?, one_dim(c)?);
     if out[0].numel() == 0 {
         return Ok(());
     }

@@ -38,7 +38,7 @@ pub static NANSUM: Op = Op {
         }
         sum(without_nan(t), given(c), c.flag("keepdim"), c.dtype("dtype")).outputs()
     }),
-    vjp: Vjp::Each(&[d(0, A0, |c| c.g().expand_reduced(c, 1, 2) * c.arg(0).is_nan().equals(0))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().expand_reduced(c) * c.arg(0).is_nan().equals(0))]),
     samples: &["f32[2,3]", "f32[4](=1,nan,3,nan)", "f32[2,2](=1,nan,3,4), 0", "f32[2,3], (0, 1), True", "i64[4]"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("c64[2]", "NotImplementedError", "complex")],
     reference: "np.nansum(x0, axis=dim, keepdims=keepdim)",

@@ -38,7 +38,7 @@ fn infer_norm(c: &Call) -> Result<Specs> {
         let name = asked.scalar_type_name();
         return Err(Error::runtime(format!("dtype should be floating point or complex, but got {name}")));
     }
-    let dims = reduced_dims(c, Some(2))?;
+    let dims = reduced_dims(c)?;
     let order = real_order("linalg.vector_norm", c.scalar(1)?)?;
     let nothing = dims.iter().any(|&d| t.size(d) == 0);
     if nothing && (order < 0.0 || order == f64::INFINITY) {
@@ -51,13 +51,13 @@ fn infer_norm(c: &Call) -> Result<Specs> {
 }
 
 fn run_norm(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(2))?);
+    let (t, dims) = (c.tensor(0)?, reduced_dims(c)?);
     let kept = keepdim_form(t, &dims, &out[0]);
     reduce(Reduce::Norm(c.float(1)?), t.cpu_view()?, &dims, kept.cpu_view()?)
 }
 
 fn run_norm_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(2))?);
+    let (t, dims) = (c.tensor(0)?, reduced_dims(c)?);
     let kept = keepdim_form(t, &dims, &out[0]);
     gpu::reduce(Reduce::Norm(c.float(1)?), &t.gpu_view()?, &dims, &kept.gpu_view()?)
 }
@@ -92,7 +92,7 @@ pub static VECTOR_NORM: Op = Op {
 
 /// Source: the derivative of `(sum |x|^p)^(1/p)`: `sgn(x) (|x| / norm)^(p - 1)`; zero where the norm is zero.
 fn norm_backward(c: &VjpCtx) -> Term {
-    let (g, x, n) = (c.g().restore_dims(c, 2, 3), c.arg(0), c.out(0).restore_dims(c, 2, 3));
+    let (g, x, n) = (c.g().restore_dims(c), c.arg(0), c.out(0).restore_dims(c));
     let p = c.float(1);
     let at_zero = |t: Term| t.zero_where(n.clone().equals(0));
     match p {
@@ -388,7 +388,7 @@ fn complex_logsumexp(t: &Tensor, dims: &[usize], kept: &Tensor) -> Result<()> {
 }
 
 fn run_logsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(1))?);
+    let (t, dims) = (c.tensor(0)?, reduced_dims(c)?);
     let kept = keepdim_form(t, &dims, &out[0]);
     if t.dtype().is_complex() {
         return complex_logsumexp(t, &dims, &kept);
@@ -397,7 +397,7 @@ fn run_logsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn run_logsumexp_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(1))?);
+    let (t, dims) = (c.tensor(0)?, reduced_dims(c)?);
     let kept = keepdim_form(t, &dims, &out[0]);
     gpu::reduce(Reduce::LogSumExp, &t.gpu_view()?, &dims, &kept.gpu_view()?)
 }
@@ -411,14 +411,12 @@ pub static LOGSUMEXP: Op = Op {
         |c| {
             let t = c.tensor(0)?;
             let dtype = if t.dtype().category() < Category::Float { default_dtype() } else { t.dtype() };
-            Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag("keepdim")), dtype, t.device()))
+            Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c)?, c.flag("keepdim")), dtype, t.device()))
         },
         run_logsumexp,
         Some(run_logsumexp_gpu),
     ),
-    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
-        c.g().restore_dims(c, 1, 2) * (c.arg(0) - c.out(0).restore_dims(c, 1, 2)).exp().conj()
-    })]),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| c.g().restore_dims(c) * (c.arg(0) - c.out(0).restore_dims(c)).exp().conj())]),
     samples: &["f32[2,3], 0", "f32[2,3](big), 1, True", "f32[2,3,4], (0, 2)", "i64[3], 0", "f32[], 0", "c64[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.log(np.sum(np.exp(x0), axis=dim, keepdims=keepdim))",

@@ -18,10 +18,19 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&SUM, &SUM_DIM, &MEAN, &MEAN_DIM, &PROD, &PROD_DIM];
 
-/// The reduced dimensions: those given, or all.
-pub(crate) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
+/// Every dimension of the first argument.
+pub(crate) fn all_dims(c: &Call) -> Result<Dims> {
+    Ok((0..c.tensor(0)?.ndim()).collect())
+}
+
+/// The dimensions of the argument `dim`: those given, or all.
+pub(crate) fn reduced_dims(c: &Call) -> Result<Dims> {
+    dims_in(c, "dim")
+}
+/// The same of an argument that only some overloads have.
+pub(crate) fn dims_in(c: &Call, dim: impl Key) -> Result<Dims> {
     let n = c.tensor(0)?.ndim();
-    let mut dims = match arg.map(|a| c.opt_distinct_dims(a)).transpose()?.flatten() {
+    let mut dims = match c.opt_distinct_dims(dim)? {
         Some(d) if !d.is_empty() => {
             check_rank(n)?;
             d
@@ -71,16 +80,16 @@ pub(crate) fn run_gpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Resu
 }
 
 fn all_cpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
-    run_cpu::<K>(c, out, &reduced_dims(c, None)?)
+    run_cpu::<K>(c, out, &all_dims(c)?)
 }
 fn all_gpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
-    run_gpu::<K>(c, out, &reduced_dims(c, None)?)
+    run_gpu::<K>(c, out, &all_dims(c)?)
 }
 fn dims_cpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
-    run_cpu::<K>(c, out, &reduced_dims(c, Some(1))?)
+    run_cpu::<K>(c, out, &reduced_dims(c)?)
 }
 fn dims_gpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
-    run_gpu::<K>(c, out, &reduced_dims(c, Some(1))?)
+    run_gpu::<K>(c, out, &reduced_dims(c)?)
 }
 
 /// A reduction of everything: arguments (self, ..).
@@ -126,13 +135,13 @@ pub static SUM_DIM: Op = Op {
     body: over_dims::<Total>(|c| {
         let t = c.tensor(0)?;
         Ok(Spec::one(
-            &reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag("keepdim")),
+            &reduced_shape(t.shape(), &reduced_dims(c)?, c.flag("keepdim")),
             sum_dtype(t, c.dtype("dtype")),
             t.device(),
         ))
     }),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand_reduced(c, 1, 2))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand_reduced(c))]),
     node: "SumBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], -1, dtype=float64", "i64[2,3], 1"],
     errors: &[
@@ -189,10 +198,10 @@ pub static MEAN_DIM: Op = Op {
     body: over_dims::<Average>(|c| {
         let t = c.tensor(0)?;
         let dtype = float_only(c, c.dtype("dtype"))?;
-        Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag("keepdim")), dtype, t.device()))
+        Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c)?, c.flag("keepdim")), dtype, t.device()))
     }),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand_reduced(c, 1, 2))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand_reduced(c))]),
     node: "MeanBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], None", "i64[2,3], 1, dtype=float64"],
     errors: &[
@@ -236,16 +245,16 @@ pub static PROD_DIM: Op = Op {
         |c| {
             let t = c.tensor(0)?;
             Ok(Spec::one(
-                &reduced_shape(t.shape(), &one_dim(c, 1)?, c.flag("keepdim")),
+                &reduced_shape(t.shape(), &one_dim(c)?, c.flag("keepdim")),
                 sum_dtype(t, c.dtype("dtype")),
                 t.device(),
             ))
         },
-        |c, out| run_cpu::<Product>(c, out, &one_dim(c, 1)?),
-        Some(|c, out| run_gpu::<Product>(c, out, &one_dim(c, 1)?)),
+        |c, out| run_cpu::<Product>(c, out, &one_dim(c)?),
+        Some(|c, out| run_gpu::<Product>(c, out, &one_dim(c)?)),
     ),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
-        let (g, y) = (c.g().restore_dims(c, 1, 2), c.out(0).restore_dims(c, 1, 2));
+        let (g, y) = (c.g().restore_dims(c), c.out(0).restore_dims(c));
         product_backward(g, c.arg(0), y, c.int("dim"))
     })]),
     node: "ProdBackward1",
@@ -262,11 +271,11 @@ pub static PROD_DIM: Op = Op {
     ..OP
 };
 
-/// The one dimension in argument `arg`, as a list; empty for a 0-d tensor.
-pub(crate) fn one_dim(c: &Call, arg: usize) -> Result<Dims> {
+/// The one dimension `dim`, as a list; empty for a 0-d tensor.
+pub(crate) fn one_dim(c: &Call) -> Result<Dims> {
     let n = c.tensor(0)?.ndim();
     check_rank(n)?;
-    let dim = c.dim(arg);
+    let dim = c.dim("dim");
     Ok(if n == 0 { Dims::new() } else { Dims::from_elem(dim, 1) })
 }
 
@@ -339,13 +348,16 @@ impl Term {
     pub fn sum(self, dims: &[i64], keepdim: bool) -> Term {
         SUM_DIM.call((self, dims, keepdim))
     }
-    /// Restores reduced dimensions (argument `dim`, unless argument `keepdim` kept them) and expands to the input's
-    /// shape.
-    pub fn expand_reduced(self, c: &VjpCtx, dim: usize, keepdim: usize) -> Term {
-        self.restore_dims(c, dim, keepdim).expand(&c.sizes(0))
+    /// Restores reduced dimensions and expands to the input's shape.
+    pub fn expand_reduced(self, c: &VjpCtx) -> Term {
+        self.restore_dims(c).expand(&c.sizes(0))
     }
-    /// Restores reduced dimensions as ones.
-    pub fn restore_dims(self, c: &VjpCtx, dim: usize, keepdim: usize) -> Term {
+    /// Restores reduced dimensions (`dim`, unless `keepdim` kept them) as ones.
+    pub fn restore_dims(self, c: &VjpCtx) -> Term {
+        self.restore_dims_in(c, "dim", "keepdim")
+    }
+    /// The same for arguments that only some overloads have.
+    pub fn restore_dims_in(self, c: &VjpCtx, dim: impl Key, keepdim: impl Key) -> Term {
         if c.flag(keepdim) || c.ndim(0) == 0 {
             return self;
         }

@@ -4,7 +4,7 @@
 //! which are looked up by name. The divisor is the number of elements minus the correction; the algorithm is that of
 //! `cpu::var`.
 
-use super::sum_prod::{keepdim_form, reduced_dims, reduced_shape};
+use super::sum_prod::{all_dims, dims_in, keepdim_form, reduced_shape};
 use crate::cpu::var::var;
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -43,7 +43,7 @@ fn correction(c: &Call) -> f64 {
     }
 }
 fn dims(c: &Call) -> Result<Dims> {
-    reduced_dims(c, place(c, "dim"))
+    place(c, "dim").map_or_else(|| all_dims(c), |dim| dims_in(c, dim))
 }
 
 fn infer<const MEAN: bool>(c: &Call) -> Result<Specs> {
@@ -96,7 +96,7 @@ fn restored(t: Term, c: &VjpCtx) -> Term {
         None if c.ndim(0) == 0 => t,
         // Bounded by the number of dimensions.
         None => t.reshape(&vec![1; c.ndim(0)]),
-        Some(dim) => t.restore_dims(c, dim, place(&c.call, "keepdim").unwrap_or(dim)),
+        Some(dim) => t.restore_dims_in(c, dim, place(&c.call, "keepdim").unwrap_or(dim)),
     }
 }
 

@@ -164,10 +164,10 @@ pub fn of_tensors(c: &Call, _: DType) -> Result<(DType, DType)> {
 }
 
 /// The common dtype of arguments that must be of one dtype, as in PyTorch.
-pub fn same_dtype(c: &Call, names: &[(usize, &str)]) -> Result<(DType, DType)> {
+pub fn same_dtype(c: &Call, names: &[&str]) -> Result<(DType, DType)> {
     let d = c.tensor(0)?.dtype();
-    for &(i, name) in names {
-        if let Some(t) = c.opt_tensor(i).filter(|t| t.dtype() != d) {
+    for &name in names {
+        if let Some(t) = c.opt_tensor(name).filter(|t| t.dtype() != d) {
             return Err(Error::runtime(format!(
                 "expected dtype {} for `{name}` but got dtype {}",
                 c_name(d),

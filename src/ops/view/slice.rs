@@ -254,7 +254,7 @@ fn cut_evenly(t: &Tensor, dim: usize, sections: i64) -> Result<Outputs> {
 pub static TENSOR_SPLIT: Op = Op {
     sig: sig("tensor_split.sections(Tensor self, int sections, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into `sections` parts whose sizes differ by one at most.",
-    body: decompose(|c| cut_evenly(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.int("sections")?)),
+    body: decompose(|c| cut_evenly(c.tensor(0)?, nonscalar_dim(c, SCALAR)?, c.int("sections")?)),
     vjp: Vjp::Composite,
     samples: &["f32[7], 3", "f32[2,4], 2, 1", "f32[2], 3"],
     errors: &[("f32[3], 0", "RuntimeError", "must be larger than 0")],
@@ -264,7 +264,7 @@ pub static TENSOR_SPLIT: Op = Op {
 pub static TENSOR_SPLIT_INDICES: Op = Op {
     sig: sig("tensor_split.indices(Tensor self, int[] indices, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension before each of the given indices.",
-    body: decompose(|c| cut_at(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.ints("indices")?)),
+    body: decompose(|c| cut_at(c.tensor(0)?, nonscalar_dim(c, SCALAR)?, c.ints("indices")?)),
     vjp: Vjp::Composite,
     samples: &["f32[7], (1, 6)", "f32[2,4], (1,), 1"],
     errors: &[("f32[3], (1,), 1", "IndexError", "Dimension out of range")],
@@ -277,7 +277,7 @@ pub static TENSOR_SPLIT_TENSOR: Op = Op {
     ),
     doc: "Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices.",
     body: reads_host(|c| {
-        let (t, how, dim) = (c.tensor(0)?, c.tensor("tensor_indices_or_sections")?, nonscalar_dim(c, 2, SCALAR)?);
+        let (t, how, dim) = (c.tensor(0)?, c.tensor("tensor_indices_or_sections")?, nonscalar_dim(c, SCALAR)?);
         if how.ndim() > 1 || how.dtype() != crate::dtype::DType::I64 {
             return Err(Error::runtime(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor of dtype int64",
@@ -375,9 +375,9 @@ pub(crate) fn views(n: usize) -> Result<Vec<Layout>> {
 }
 
 /// Parts of one dimension with the given sizes, which add up to it.
-pub(crate) fn split_layouts(c: &Call, arg: usize, sizes: &[i64]) -> Result<Vec<Layout>> {
+pub(crate) fn split_layouts(c: &Call, sizes: &[i64]) -> Result<Vec<Layout>> {
     let t = c.tensor(0)?;
-    let dim = nonscalar_dim(c, arg, "split expects at least a 1-dimensional tensor")?;
+    let dim = nonscalar_dim(c, "split expects at least a 1-dimensional tensor")?;
     let n = t.size(dim) as i64;
     if sizes.iter().any(|&p| p < 0) {
         return Err(Error::runtime(format!(

@@ -11,7 +11,7 @@ pub static OPS: &[&Op] =
 
 fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
     let (t, step) = (c.tensor(0)?, c.int(1)?);
-    let dim = nonscalar_dim(c, 2, "split expects at least a 1-dimensional tensor")?;
+    let dim = nonscalar_dim(c, "split expects at least a 1-dimensional tensor")?;
     let n = t.size(dim) as i64;
     if step < 0 {
         return Err(Error::runtime(format!("split expects split_size be non-negative, but got split_size={step}")));
@@ -22,7 +22,7 @@ fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
         )));
     }
     if n == 0 {
-        return split_layouts(c, 2, &[0]);
+        return split_layouts(c, &[0]);
     }
     let (n, step) = (n as usize, step as usize);
     let mut out = views(n.div_ceil(step))?;
@@ -52,7 +52,7 @@ pub static SPLIT: Op = Op {
 pub static SPLIT_SIZES: Op = Op {
     sig: sig("split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
-    body: Body::Views(|c| split_layouts(c, 2, c.ints("split_size_or_sections")?)),
+    body: Body::Views(|c| split_layouts(c, c.ints("split_size_or_sections")?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     node: "SplitWithSizesBackward0",
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (4,), 1"],
@@ -103,8 +103,8 @@ pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
     sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into parts that autograd does not take for views.",
     body: opaque(
-        |c| specs(c, split_layouts(c, 2, c.ints("split_sizes")?)?),
-        |c| split_views(c, split_layouts(c, 2, c.ints("split_sizes")?)?),
+        |c| specs(c, split_layouts(c, c.ints("split_sizes")?)?),
+        |c| split_views(c, split_layouts(c, c.ints("split_sizes")?)?),
     ),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
@@ -117,7 +117,7 @@ pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
 /// Chunks by ops that split into parts of a size, and of given sizes.
 fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> {
     let (t, chunks) = (c.tensor(0)?, c.int("chunks")?);
-    let dim = nonscalar_dim(c, 2, "chunk expects at least a 1-dimensional tensor")?;
+    let dim = nonscalar_dim(c, "chunk expects at least a 1-dimensional tensor")?;
     if chunks <= 0 {
         return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
     }
@@ -180,11 +180,11 @@ pub static UNBIND: Op = Op {
     ..OP
 };
 
-/// The dimension in argument `arg`, an `int`: as in PyTorch a 0-d tensor is refused before the range is checked, as it is for `Dim`.
-pub(crate) fn nonscalar_dim(c: &Call, arg: usize, scalar: &str) -> Result<usize> {
+/// The argument `dim`, an `int`: as in PyTorch a 0-d tensor is refused before the range is checked, as it is for `Dim`.
+pub(crate) fn nonscalar_dim(c: &Call, scalar: &str) -> Result<usize> {
     match c.tensor(0)?.ndim() {
         0 => Err(Error::runtime(scalar)),
-        n => wrap_dim(c.int(arg)?, n),
+        n => wrap_dim(c.int("dim")?, n),
     }
 }
 

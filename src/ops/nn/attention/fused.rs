@@ -18,10 +18,7 @@ pub static OPS: &[&Op] = &[&FLASH, &FLASH_BACKWARD];
 const SIG: Signature = sig(
     "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
 );
-const DROP: usize = SIG.arg("dropout_p");
-const CAUSAL: usize = SIG.arg("is_causal");
 const MASK: usize = SIG.arg("attn_mask");
-const SCALE: usize = SIG.arg("scale");
 
 /// Whether the kernel serves these operands, of three dimensions or four.
 pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
@@ -109,9 +106,9 @@ fn checked(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>) 
 }
 
 fn infer(c: &Call) -> Result<Specs> {
-    let (query, mask) = (c.tensor("query")?, c.opt_tensor(MASK));
+    let (query, mask) = (c.tensor("query")?, c.opt_tensor("attn_mask"));
     let [batch, heads, rows, depth] = checked(query, c.tensor("key")?, c.tensor("value")?, mask)?;
-    if c.float(DROP)? > 0.0 {
+    if c.float("dropout_p")? > 0.0 {
         return Err(Error::runtime("the fused attention has no dropout"));
     }
     let output = Spec::new(&[batch, heads, rows, depth], query.dtype(), query.device());
@@ -152,22 +149,17 @@ impl Operands {
 }
 
 /// Calls `f` with the operands as they lie on the GPU.
-fn on_gpu(
-    c: &Call,
-    first: usize,
-    [mask, causal, scale]: [usize; 3],
-    f: &dyn Fn(&gpu::Attention) -> Result<()>,
-) -> Result<()> {
-    let [query, key, value] = [c.tensor(first)?, c.tensor(first + 1)?, c.tensor(first + 2)?];
+fn on_gpu(c: &Call, f: &dyn Fn(&gpu::Attention) -> Result<()>) -> Result<()> {
+    let [query, key, value] = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
     let scores = [query.size(0), query.size(1), query.size(2), key.size(2)];
-    let mask = c.opt_tensor(mask).map(|m| broadcast_to(m, &scores));
+    let mask = c.opt_tensor("attn_mask").map(|m| broadcast_to(m, &scores));
     f(&gpu::Attention {
         query: query.gpu_view()?,
         key: key.gpu_view()?,
         value: value.gpu_view()?,
         mask: mask.as_ref().map(|m| m.gpu_view()).transpose()?,
-        causal: c.flag(causal),
-        scale: c.opt_float(scale).unwrap_or_else(|| 1.0 / (query.size(3) as f64).sqrt()),
+        causal: c.flag("is_causal"),
+        scale: c.opt_float("scale").unwrap_or_else(|| 1.0 / (query.size(3) as f64).sqrt()),
     })
 }
 
@@ -176,7 +168,7 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         out[0].fill_raw(0.0.into())?;
         return out[1].fill_raw(f64::NEG_INFINITY.into());
     }
-    on_gpu(c, 0, [MASK, CAUSAL, SCALE], &|o| gpu::attention(o, &out[0].gpu_view()?, &out[1].gpu_view()?))
+    on_gpu(c, &|o| gpu::attention(o, &out[0].gpu_view()?, &out[1].gpu_view()?))
 }
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -185,7 +177,7 @@ fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     let sums = Term::from(c.tensor("logsumexp")?).contiguous().ok()?;
     let results = [&out[0].gpu_view()?, &out[1].gpu_view()?, &out[2].gpu_view()?];
-    on_gpu(c, 1, [B_MASK, B_CAUSAL, B_SCALE], &|o| {
+    on_gpu(c, &|o| {
         gpu::attention_backward(
             o,
             &c.tensor("grad_out")?.gpu_view()?,
@@ -203,7 +195,7 @@ fn staged(t: &Tensor, dtype: DType) -> Result<Tensor> {
 
 fn run_forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let given = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
-    let operands = Operands::of(given, c.opt_tensor(MASK), c.flag(CAUSAL), c.opt_float(SCALE))?;
+    let operands = Operands::of(given, c.opt_tensor("attn_mask"), c.flag("is_causal"), c.opt_float("scale"))?;
     let result = staged(&out[0], wide(given[0]))?;
     if result.numel() > 0 {
         forward(&operands.heads()?, result.cpu_view()?, out[1].cpu_view()?)?;
@@ -234,10 +226,10 @@ fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     if crate::autograd::forward::differentiating() {
         return c.through(|call| {
             let options = Options {
-                mask: call.opt_tensor(MASK),
+                mask: call.opt_tensor("attn_mask"),
                 dropout: 0.0,
-                causal: call.flag(CAUSAL),
-                scale: call.opt_float(SCALE),
+                causal: call.flag("is_causal"),
+                scale: call.opt_float("scale"),
                 gqa: true,
             };
             let [output, _] = composed([call.tensor("query")?, call.tensor("key")?, call.tensor("value")?], &options)?;
@@ -252,9 +244,9 @@ fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
         c.out(0).into_arg()?,
         c.out(1).into_arg()?,
         0.0.into(),
-        c.flag(CAUSAL).into(),
-        c.opt_tensor(MASK).into(),
-        c.opt_float(SCALE).into(),
+        c.flag("is_causal").into(),
+        c.opt_tensor("attn_mask").into(),
+        c.opt_float("scale").into(),
     ];
     let parts = FLASH_BACKWARD.calls(args)?;
     Ok(parts.into_iter().enumerate().map(|(i, t)| c.wants(i).then_some(t)).collect())
@@ -263,9 +255,6 @@ fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
 const BACKWARD: Signature = sig(
     "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
 );
-const B_CAUSAL: usize = BACKWARD.arg("is_causal");
-const B_MASK: usize = BACKWARD.arg("attn_mask");
-const B_SCALE: usize = BACKWARD.arg("scale");
 
 pub static FLASH_BACKWARD: Op = Op {
     sig: BACKWARD,
@@ -274,7 +263,7 @@ pub static FLASH_BACKWARD: Op = Op {
     body: kernel(
         |c| {
             let [query, key, value] = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
-            let sizes = checked(query, key, value, c.opt_tensor(B_MASK))?;
+            let sizes = checked(query, key, value, c.opt_tensor("attn_mask"))?;
             let like = |i: usize| -> Result<bool> {
                 Ok(c.tensor(i)?.shape() == sizes && c.tensor(i)?.dtype() == query.dtype())
             };
@@ -304,7 +293,7 @@ pub static FLASH_BACKWARD: Op = Op {
 fn run_backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let given = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
     let dtype = wide(given[0]);
-    let operands = Operands::of(given, c.opt_tensor(B_MASK), c.flag(B_CAUSAL), c.opt_float(B_SCALE))?;
+    let operands = Operands::of(given, c.opt_tensor("attn_mask"), c.flag("is_causal"), c.opt_float("scale"))?;
     let (grad, output, sums) = (
         dense(c.tensor("grad_out")?, dtype)?,
         dense(c.tensor("out")?, dtype)?,

@@ -24,11 +24,6 @@ pub static OPS: &[&Op] = &[&SCALED_DOT_PRODUCT_ATTENTION, &ATTENTION_MATH];
 const SIG: Signature = sig(
     "nn.functional.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
 );
-const MASK: usize = SIG.arg("attn_mask");
-const DROP: usize = SIG.arg("dropout_p");
-const CAUSAL: usize = SIG.arg("is_causal");
-const SCALE: usize = SIG.arg("scale");
-const GQA: usize = SIG.arg("enable_gqa");
 
 pub static SCALED_DOT_PRODUCT_ATTENTION: Op = Op {
     sig: SIG,
@@ -87,18 +82,18 @@ struct Options<'a> {
 impl<'a> Options<'a> {
     fn of(c: &'a Call) -> Result<Options<'a>> {
         Ok(Options {
-            mask: c.opt_tensor(MASK),
-            dropout: c.float(DROP)?,
-            causal: c.flag(CAUSAL),
-            scale: c.opt_float(SCALE),
-            gqa: c.flag(GQA),
+            mask: c.opt_tensor("attn_mask"),
+            dropout: c.float("dropout_p")?,
+            causal: c.flag("is_causal"),
+            scale: c.opt_float("scale"),
+            gqa: c.flag("enable_gqa"),
         })
     }
 }
 
 fn attention(c: &Call) -> Result<Outputs> {
     let [query, key, value] = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
-    check(query, key, value, c.opt_tensor(MASK))?;
+    check(query, key, value, c.opt_tensor("attn_mask"))?;
     let (operands, options) = ([query, key, value], Options::of(c)?);
     if options.causal && options.mask.is_some() {
         return Err(Error::runtime(EXCLUSIVE));
@@ -239,8 +234,8 @@ pub static ATTENTION_MATH: Op = Op {
     forms: HIDDEN,
     body: decompose(|c| {
         let [query, key, value] = [c.tensor("query")?, c.tensor("key")?, c.tensor("value")?];
-        check(query, key, value, c.opt_tensor(MASK))?;
-        if c.flag(CAUSAL) && c.opt_tensor(MASK).is_some() {
+        check(query, key, value, c.opt_tensor("attn_mask"))?;
+        if c.flag("is_causal") && c.opt_tensor("attn_mask").is_some() {
             return Err(Error::runtime(EXCLUSIVE));
         }
         let [output, weights] = composed([query, key, value], &Options::of(c)?)?;

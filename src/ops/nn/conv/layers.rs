@@ -79,8 +79,8 @@ fn transposed<const N: usize>(c: &Call) -> Result<Outputs> {
     let settings = Settings {
         stride: c.ints("stride")?.into(),
         padding: c.ints("padding")?.into(),
-        dilation: c.ints(7)?.into(),
-        output_padding: c.ints(5)?.into(),
+        dilation: c.ints("dilation")?.into(),
+        output_padding: c.ints("output_padding")?.into(),
         transposed: true,
         groups: c.int("groups")?,
     };

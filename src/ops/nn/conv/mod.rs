@@ -41,8 +41,8 @@ struct Steps {
 
 impl Steps {
     fn of(c: &impl Arguments, dims: usize) -> Result<Steps> {
-        let each = |i: usize, name: &str| -> Result<Ints> {
-            let given = c.ints(i)?;
+        let each = |name: &str| -> Result<Ints> {
+            let given = c.ints(name)?;
             match given.len() {
                 1 => Ok(smallvec![given[0]; dims]),
                 n if n == dims => Ok(given.into()),
@@ -53,10 +53,10 @@ impl Steps {
             }
         };
         Ok(Steps {
-            stride: each(3, "stride")?,
-            padding: each(4, "padding")?,
-            dilation: each(5, "dilation")?,
-            output_padding: each(7, "output_padding")?,
+            stride: each("stride")?,
+            padding: each("padding")?,
+            dilation: each("dilation")?,
+            output_padding: each("output_padding")?,
             groups: c.int("groups")?,
             transposed: c.flag("transposed"),
         })

@@ -30,19 +30,19 @@ fn pair(p: [i64; 2]) -> String {
 }
 
 impl Windows {
-    /// Reads kernel size, dilation, padding and stride from the arguments `first` on.
-    fn of(c: &impl Arguments, image: [i64; 2], first: usize) -> Result<Windows> {
-        let each = |i: usize, name: &str| match c.ints(i)? {
+    /// Reads kernel size, dilation, padding and stride from the arguments.
+    fn of(c: &impl Arguments, image: [i64; 2]) -> Result<Windows> {
+        let each = |name: &str| match c.ints(name)? {
             &[n] => Ok([n, n]),
             &[a, b] => Ok([a, b]),
             list => Err(Error::runtime(format!("It is expected {name} equals to 2, but got size {}", list.len()))),
         };
         let mut w = Windows {
             image,
-            kernel: each(first, "kernel_size")?,
-            dilation: each(first + 1, "dilation")?,
-            padding: each(first + 2, "padding")?,
-            stride: each(first + 3, "stride")?,
+            kernel: each("kernel_size")?,
+            dilation: each("dilation")?,
+            padding: each("padding")?,
+            stride: each("stride")?,
             count: [0; 2],
         };
         let refuse = |name: &str, what: &str, [h, x]: [i64; 2]| {
@@ -127,7 +127,7 @@ fn windows_of_image(c: &Call) -> Result<Windows> {
         )));
     }
     let [h, w] = [2, 1].map(|i| shape[shape.len() - i] as i64);
-    let windows = Windows::of(c, [h, w], 1)?;
+    let windows = Windows::of(c, [h, w])?;
     if windows.count.iter().any(|&n| n < 1) {
         return Err(Error::runtime(format!(
             "Given input with spatial size {}, kernel_size={}, dilation={}, padding={}, calculated shape of the array of sliding blocks as {}, but its components must be at least one.",
@@ -190,7 +190,7 @@ pub static UNFOLD: Op = Op {
     body: kernel(unfolded, unfold, Some(unfold)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let image: Ints = c.sizes(0)[c.ndim(0) - 2..].into();
-        FOLD.call(steps(c, c.g(), Some(image), 1))
+        FOLD.call(steps(c, c.g(), Some(image)))
     })]),
     node: "Im2ColBackward0",
     keeps: Some(
@@ -220,11 +220,11 @@ pub static UNFOLD: Op = Op {
 };
 
 /// The arguments of the adjoint: the gradient, the size of the image where the op takes it, and the four steps.
-fn steps(c: &VjpCtx, g: Term, image: Option<Ints>, first: usize) -> Args<'static> {
+fn steps(c: &VjpCtx, g: Term, image: Option<Ints>) -> Args<'static> {
     let value = |t: Term| t.into_arg().unwrap_or_default();
     let mut args: Args = smallvec![value(g)];
     args.extend(image.map(Value::Ints));
-    args.extend((first..first + 4).map(|i| Value::Ints(c.ints(i).into())));
+    args.extend(["kernel_size", "dilation", "padding", "stride"].map(|name| Value::Ints(c.ints(name).into())));
     args
 }
 
@@ -237,7 +237,7 @@ fn windows_of_columns(c: &Call) -> Result<Windows> {
             return Err(Error::runtime(format!("It is expected output_size equals to 2, but got size {}", list.len())));
         }
     };
-    let w = Windows::of(c, image, 2)?;
+    let w = Windows::of(c, image)?;
     let shape = t.shape();
     if !matches!(shape.len(), 2 | 3) || shape[shape.len() - 2..].contains(&0) {
         return Err(Error::runtime(format!(
@@ -330,7 +330,7 @@ pub static FOLD: Op = Op {
     doc: "An image `[batch, channels, height, width]` from columns `[batch, channels * kernel, windows]`: what `unfold` would read of one element is added up (col2im).",
     forms: F,
     body: kernel(folded, fold, Some(fold)),
-    vjp: Vjp::Each(&[d(0, 0, |c| UNFOLD.call(steps(c, c.g(), None, 2)))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| UNFOLD.call(steps(c, c.g(), None)))]),
     node: "Col2ImBackward0",
     keeps: Some("dilation kernel_size padding stride"),
     samples: &[

@@ -106,22 +106,22 @@ pub static GRID_SAMPLER: Op = Op {
     ..OP
 };
 
-/// The three settings from the arguments at `at`.
-fn settings(c: &impl Arguments, at: usize) -> Result<Settings> {
+/// The settings among the arguments.
+fn settings(c: &impl Arguments) -> Result<Settings> {
     let unknown = |name: &str, i: i64| Err(Error::value(format!("expected {name} to be 0, 1 or 2, got {i}")));
-    let sampling = match c.int(at)? {
+    let sampling = match c.int("interpolation_mode")? {
         0 => Sampling::Bilinear,
         1 => Sampling::Nearest,
         2 => Sampling::Bicubic,
         i => return unknown("interpolation_mode", i),
     };
-    let outside = match c.int(at + 1)? {
+    let outside = match c.int("padding_mode")? {
         0 => Outside::Zeros,
         1 => Outside::Border,
         2 => Outside::Reflection,
         i => return unknown("padding_mode", i),
     };
-    Ok(Settings { sampling, outside, align_corners: c.flag(at + 2) })
+    Ok(Settings { sampling, outside, align_corners: c.flag("align_corners") })
 }
 
 /// Ranks, sizes and dtypes, in PyTorch's order.
@@ -158,7 +158,7 @@ fn check(dims: usize, x: &Tensor, grid: &Tensor) -> Result<()> {
 
 fn sampled<const D: usize>(c: &Call) -> Result<Specs> {
     let (x, grid) = (c.tensor(0)?, c.tensor("grid")?);
-    settings(c, 2)?;
+    settings(c)?;
     check(D, x, grid)?;
     let shape: Dims = x.shape()[..2].iter().chain(&grid.shape()[1..D + 1]).copied().collect();
     checked_numel(&shape)?;
@@ -192,7 +192,7 @@ fn flat(x: &Tensor, grid: &Tensor) -> ([usize; 3], [usize; 3]) {
 }
 
 fn sample(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, grid, s) = (c.tensor(0)?, c.tensor("grid")?, settings(c, 2)?);
+    let (x, grid, s) = (c.tensor(0)?, c.tensor("grid")?, settings(c)?);
     if out[0].numel() == 0 {
         return Ok(());
     }
@@ -212,7 +212,7 @@ fn described<'a>(x: &'a Tensor, grid: &'a Tensor, s: Settings) -> Result<Sampled
 /// One kernel a gradient; if the gradient is recorded, the steps of the composition.
 fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     if crate::autograd::forward::differentiating() {
-        return c.through(|c| super::grid_steps::sampled(c.tensor(0)?, c.tensor("grid")?, settings(c, 2)?));
+        return c.through(|c| super::grid_steps::sampled(c.tensor(0)?, c.tensor("grid")?, settings(c)?));
     }
     let args: Args = smallvec![
         c.g().into_arg()?,
@@ -268,7 +268,7 @@ pub static GRID_SAMPLER_BACKWARD: Op = Op {
     body: kernel(
         |c| {
             let (g, x, grid) = (c.tensor("grad_output")?, c.tensor("input")?, c.tensor("grid")?);
-            settings(c, 3)?;
+            settings(c)?;
             if !matches!(x.ndim(), 4 | 5) {
                 return Err(Error::runtime(format!("expected 4D or 5D input, got sizes {}", Show(x.shape()))));
             }
@@ -299,7 +299,7 @@ pub static GRID_SAMPLER_BACKWARD: Op = Op {
 };
 
 fn sample_backward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (g, x, grid, s) = (c.tensor("grad_output")?, c.tensor("input")?, c.tensor("grid")?, settings(c, 3)?);
+    let (g, x, grid, s) = (c.tensor("grad_output")?, c.tensor("input")?, c.tensor("grid")?, settings(c)?);
     let (of_out, of_grid) = flat(x, grid);
     let (g, x, grid) = (dense(g, &of_out)?, dense(x, x.shape())?, dense(grid, &of_grid)?);
     let of_x: Dims = x.shape().into();

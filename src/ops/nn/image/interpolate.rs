@@ -11,12 +11,6 @@ pub static OPS: &[&Op] = &[&INTERPOLATE];
 const SIG: Signature = sig(
     "nn.functional.interpolate(Tensor input, int[1]? size=None, float[1]? scale_factor=None, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
 );
-const SIZE: usize = 1;
-const FACTOR: usize = 2;
-const MODE: usize = 3;
-const ALIGN: usize = 4;
-const RECOMPUTE: usize = 5;
-const ANTIALIAS: usize = 6;
 
 /// The numbers of spatial dimensions, the mode, whether it smooths, and the op.
 const TABLE: &[(&str, usize, bool, &Op)] = &[
@@ -75,8 +69,8 @@ fn wanted(c: &Call, area: bool) -> Result<Wanted> {
             Show(inner)
         ))
     };
-    let recompute = c.flag(RECOMPUTE);
-    match (c.opt_ints(SIZE), &c.args[FACTOR]) {
+    let recompute = c.flag("recompute_scale_factor");
+    match (c.opt_ints("size"), c.argument("scale_factor")) {
         (Some(_), Value::Scalars(_)) => Err(Error::value("only one of size or scale_factor should be defined")),
         (Some(size), _) => {
             let sizes = each(size, dims, true, || wrong("output size", Show(size).to_string()))?;
@@ -112,9 +106,9 @@ fn unsupported(mode: &str, ndim: usize) -> Error {
 }
 
 fn interpolate(c: &Call) -> Result<Outputs> {
-    let (t, mode, antialias) = (c.tensor(0)?, c.str(MODE).unwrap_or_default(), c.flag(ANTIALIAS));
+    let (t, mode, antialias) = (c.tensor(0)?, c.str("mode").unwrap_or_default(), c.flag("antialias"));
     let aligns = !matches!(mode, "nearest" | "area" | "nearest-exact");
-    if !aligns && !c.args[ALIGN].is_none() {
+    if !aligns && !c.argument("align_corners").is_none() {
         return Err(Error::value(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear",
         ));
@@ -129,8 +123,8 @@ fn interpolate(c: &Call) -> Result<Outputs> {
         let op = [&ADAPTIVE_AVG_POOL1D, &ADAPTIVE_AVG_POOL2D, &ADAPTIVE_AVG_POOL3D][t.ndim() - 3];
         return op.calls((t, wanted.sizes));
     }
-    if mode == "lanczos" && t.ndim() == 4 && (c.flag(ALIGN) || !antialias) {
-        return Err(Error::value(match c.flag(ALIGN) {
+    if mode == "lanczos" && t.ndim() == 4 && (c.flag("align_corners") || !antialias) {
+        return Err(Error::value(match c.flag("align_corners") {
             true => "Lanczos mode does not support align_corners=True",
             false => "Lanczos mode requires antialias=True",
         }));
@@ -140,7 +134,7 @@ fn interpolate(c: &Call) -> Result<Outputs> {
     let Some((_, _, _, op)) = found else { return Err(unsupported(mode, t.ndim())) };
     let mut args: Args = smallvec![t.into(), Value::Ints(wanted.sizes)];
     if aligns {
-        args.push(c.flag(ALIGN).into());
+        args.push(c.flag("align_corners").into());
     }
     args.extend(wanted.factors.iter().flatten().map(|&f| f.into()));
     op.calls(args)

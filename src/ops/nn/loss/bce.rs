@@ -41,13 +41,13 @@ pub static BCE_VALUES: Op = Op {
 };
 
 /// The gradient of each element: the reduction undone, the weight applied.
-fn weighted(c: &VjpCtx, weight: usize) -> Term {
+fn weighted(c: &VjpCtx) -> Term {
     let n: usize = c.shape(0).iter().product();
     let g = match reduction(&c.call) {
         Reduction::Mean => c.g() / n as f64,
         _ => c.g(),
     };
-    if c.call.args[weight].is_none() { g } else { g * c.arg(weight) }
+    if c.argument("weight").is_none() { g } else { g * c.arg("weight") }
 }
 
 pub static BCE: Op = Op {
@@ -73,10 +73,10 @@ pub static BCE: Op = Op {
     vjp: Vjp::Each(&[
         d(0, A0 | A1 | A2, |c| {
             let x = c.arg(0);
-            weighted(c, 2) * (x.clone() - c.arg(1)) / ((1.0 - x.clone()) * x).clamp_min_(1e-12)
+            weighted(c) * (x.clone() - c.arg(1)) / ((1.0 - x.clone()) * x).clamp_min_(1e-12)
         }),
         d(1, A0 | A2, |c| {
-            weighted(c, 2) * ((1.0 - c.arg(0)).log().clamp_min_(-100.0) - c.arg(0).log().clamp_min_(-100.0))
+            weighted(c) * ((1.0 - c.arg(0)).log().clamp_min_(-100.0) - c.arg(0).log().clamp_min_(-100.0))
         }),
     ]),
     samples: &[
@@ -203,13 +203,13 @@ pub static BCE_LOGITS: Op = Op {
         d(0, A0 | A1 | A2 | POS, |c| {
             let (s, t) = (c.arg(0).sigmoid_(), c.arg(1));
             let slope = if c.call.args[6].is_none() { s - t } else { positive(c, t.clone()) * s - c.arg(6) * t };
-            weighted(c, 2) * slope
+            weighted(c) * slope
         }),
         d(1, A0 | A2 | POS, |c| {
             let x = c.arg(0);
             let plain = c.call.args[6].is_none();
             let slope = if plain { -x } else { (-x.clone()).sigmoid_().log() - c.arg(6) * x.sigmoid_().log() };
-            weighted(c, 2) * slope
+            weighted(c) * slope
         }),
     ]),
     samples: &[

@@ -59,8 +59,8 @@ pub(crate) fn check(x: &[usize], dtype: DType, t: &Tensor, weight: Option<&Tenso
 }
 
 /// (loss, total weight).
-fn nll(c: &Call, x: &Tensor, weight: usize, how: Reduction, ignored: i64) -> Result<Outputs> {
-    let (t, w) = (c.tensor("target")?, c.opt_tensor(weight));
+fn nll(c: &Call, x: &Tensor, how: Reduction, ignored: i64) -> Result<Outputs> {
+    let (t, w) = (c.tensor("target")?, c.opt_tensor("weight"));
     let how = match how {
         Reduction::None => NONE,
         Reduction::Mean => MEAN,
@@ -85,7 +85,7 @@ pub static NLL_LOSS: Op = Op {
     forms: F,
     body: decompose(|c| {
         let (x, how) = (c.tensor(0)?, reduction(c));
-        Ok(smallvec![as_pytorch_views(nll(c, x, 2, how, c.int("ignore_index")?)?.swap_remove(0), x, how)?])
+        Ok(smallvec![as_pytorch_views(nll(c, x, how, c.int("ignore_index")?)?.swap_remove(0), x, how)?])
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -138,7 +138,7 @@ fn cross_entropy(c: &Call) -> Result<Outputs> {
         return Err(Error::runtime(format!("label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")));
     }
     let how = reduction(c);
-    let mut parts = nll(c, &p, 2, how, c.int("ignore_index")?)?;
+    let mut parts = nll(c, &p, how, c.int("ignore_index")?)?;
     if smoothing == 0.0 {
         return Ok(smallvec![as_pytorch_views(parts.swap_remove(0), &p, how)?]);
     }

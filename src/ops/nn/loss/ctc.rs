@@ -32,8 +32,8 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Checks arguments 2 to 4 of a call, the lengths and the blank, against the log probabilities and targets.
-    fn new(c: &'a Call, x: &Tensor, targets: &Tensor, at: usize) -> Result<Batch<'a>> {
+    /// Checks the lengths and the blank of a call against the log probabilities and targets.
+    fn new(c: &'a Call, x: &Tensor, targets: &Tensor) -> Result<Batch<'a>> {
         let &[steps, samples, classes] = x.shape() else {
             return Err(Error::runtime(format!(
                 "Expected 3-dimensional tensor, but got {}-dimensional tensor for argument #1 'log_probs'",
@@ -44,7 +44,8 @@ impl<'a> Batch<'a> {
             let own = x.dtype().scalar_type_name();
             return Err(Error::not_implemented(format!("\"ctc_loss_cpu\" not implemented for '{own}'")));
         }
-        let (input_lengths, target_lengths, blank) = (c.ints(at)?, c.ints(at + 1)?, c.int(at + 2)?);
+        let (input_lengths, target_lengths, blank) =
+            (c.ints("input_lengths")?, c.ints("target_lengths")?, c.int("blank")?);
         if blank < 0 || blank >= classes as i64 {
             return Err(Error::runtime(format!(
                 "blank must be in label range; expected 0 <= blank < {classes}, got {blank}"
@@ -112,7 +113,7 @@ fn starts(targets: &Tensor, lengths: &[i64], longest: usize) -> Result<Vec<usize
 
 fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let (x, targets) = (c.tensor("log_probs")?, c.tensor("targets")?);
-    let b = Batch::new(c, x, targets, 2)?;
+    let b = Batch::new(c, x, targets)?;
     let (x, labels) = (Dense::<f64>::of(x)?, Dense::<i64>::copy_of(targets)?);
     let (x, labels) = (x.elements()?, labels.elements()?);
     let size = b.steps * b.width;
@@ -137,7 +138,7 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let (x, targets) = (c.tensor("log_probs")?, c.tensor("targets")?);
-    let b = Batch::new(c, x, targets, 3)?;
+    let b = Batch::new(c, x, targets)?;
     let (g, losses, alpha) =
         (Dense::<f64>::of(c.tensor("grad")?)?, Dense::of(c.tensor("losses")?)?, Dense::of(c.tensor("log_alpha")?)?);
     let (x, labels) = (Dense::<f64>::of(x)?, Dense::<i64>::copy_of(targets)?);
@@ -198,7 +199,7 @@ pub static CTC: Op = Op {
     body: kernel(
         |c| {
             let x = c.tensor("log_probs")?;
-            let b = Batch::new(c, x, c.tensor("targets")?, 2)?;
+            let b = Batch::new(c, x, c.tensor("targets")?)?;
             let losses = Spec::new(&[b.samples], x.dtype(), x.device());
             Ok(smallvec![losses, Spec::new(&[b.samples, b.steps, b.width], DType::F64, x.device())])
         },
@@ -243,7 +244,7 @@ pub static CTC_BACKWARD: Op = Op {
     body: kernel(
         |c| {
             let x = c.tensor("log_probs")?;
-            let b = Batch::new(c, x, c.tensor("targets")?, 3)?;
+            let b = Batch::new(c, x, c.tensor("targets")?)?;
             let fits = [0, 6].into_iter().all(|i| c.tensor(i).is_ok_and(|t| t.shape() == [b.samples]));
             if !fits || c.tensor("log_alpha")?.shape() != [b.samples, b.steps, b.width] {
                 return Err(Error::runtime("the gradient and the losses must have one element per sample"));
@@ -266,18 +267,18 @@ pub static CTC_BACKWARD: Op = Op {
     ..OP
 };
 
-/// The lengths of argument `i`, a list or a tensor of integers.
-fn lengths(c: &Call, i: usize, name: &str) -> Result<Vec<i64>> {
-    match c.opt_tensor(i) {
+/// The lengths in an argument, a list or a tensor of integers.
+fn lengths(c: &Call, name: &str) -> Result<Vec<i64>> {
+    match c.opt_tensor(name) {
         Some(t) if t.dtype().is_int() => host_read::int_list(t),
         Some(_) => Err(Error::runtime(format!("{name} must be integral"))),
-        None => crate::rt::reserve::copied(c.ints(i)?),
+        None => crate::rt::reserve::copied(c.ints(name)?),
     }
 }
 
 fn ctc_loss(c: &Call, how: Reduction) -> Result<Outputs> {
     let (x, targets) = (c.tensor("log_probs")?, c.tensor("targets")?);
-    let (inputs, lengths) = (lengths(c, 2, "input_lengths")?, lengths(c, 3, "target_lengths")?);
+    let (inputs, lengths) = (lengths(c, "input_lengths")?, lengths(c, "target_lengths")?);
     let (device, batched) = (x.device(), x.ndim() == 3);
     let host = |t: &Tensor| if device == Device::Cpu { Term::from(t) } else { Term::from(t).to_device(Device::Cpu) };
     let log_probs = if batched { host(x) } else { host(x).unsqueeze(1) };

@@ -21,15 +21,15 @@ pub static OPS: &[&Op] = &[
     &BCE_WITH_LOGITS,
 ];
 
-/// The reduction in argument `i`, as `nn.functional` names it.
-fn how(c: &Call, i: usize) -> Result<Value<'static>> {
-    Reduction::numbered(c.int(i)?).map(|how| how.name().into())
+/// The reduction as `nn.functional` names it.
+fn how(c: &Call) -> Result<Value<'static>> {
+    Reduction::numbered(c.int("reduction")?).map(|how| how.name().into())
 }
 
 /// The first `n` arguments, no `size_average` and `reduce`, and the reduction in the argument after them.
 fn and_reduction<'a>(c: &'a Call, n: usize) -> Result<Args<'a>> {
     let first = c.args[..n].iter().map(|v| v.reborrow());
-    Ok(first.chain([Value::None, Value::None, how(c, n)?]).collect())
+    Ok(first.chain([Value::None, Value::None, how(c)?]).collect())
 }
 
 /// What the losses have in common.
@@ -84,7 +84,7 @@ pub static POISSON_NLL: Op = Op {
     doc: "See `nn.functional.poisson_nll_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
     body: decompose(|c| {
         let a = |i: usize| c.args[i].reborrow();
-        let args: Args = smallvec![a(0), a(1), a(2), a(3), Value::None, a(4), Value::None, how(c, 5)?];
+        let args: Args = smallvec![a(0), a(1), a(2), a(3), Value::None, a(4), Value::None, how(c)?];
         POISSON_NLL_LOSS.calls(args)
     }),
     samples: &["f32[2,3], f32[2,3](pos, nograd), True, False, 1e-08, 1"],
@@ -97,7 +97,7 @@ pub static KULLBACK_LEIBLER: Op = Op {
     doc: "See `nn.functional.kl_div`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
     body: decompose(|c| {
         let a = |i: usize| c.args[i].reborrow();
-        let args: Args = smallvec![a(0), a(1), Value::None, Value::None, how(c, 2)?, a(3)];
+        let args: Args = smallvec![a(0), a(1), Value::None, Value::None, how(c)?, a(3)];
         KL_DIV.calls(args)
     }),
     samples: &["f32[2,3], f32[2,3](unit), 2", "f32[2,3], f32[2,3], log_target=True"],
@@ -112,7 +112,7 @@ pub static BCE_WITH_LOGITS: Op = Op {
     doc: "See `nn.functional.binary_cross_entropy_with_logits`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
     body: decompose(|c| {
         let a = |i: usize| c.args[i].reborrow();
-        let args: Args = smallvec![a(0), a(1), a(2), Value::None, Value::None, how(c, 4)?, a(3)];
+        let args: Args = smallvec![a(0), a(1), a(2), Value::None, Value::None, how(c)?, a(3)];
         BCE_LOGITS.calls(args)
     }),
     samples: &["f32[2,3], f32[2,3](unit), None, f32[3](pos, nograd), 2"],

@@ -80,8 +80,8 @@ pub static MSE_LOSS: Op = Op {
     ..OP
 };
 
-fn weighted(c: &Call, values: Term, weight: usize, by_weight: bool) -> Result<Outputs> {
-    let Some(w) = c.opt_tensor(weight) else { return reduced(c, values) };
+fn weighted(c: &Call, values: Term, by_weight: bool) -> Result<Outputs> {
+    let Some(w) = c.opt_tensor("weight") else { return reduced(c, values) };
     if w.shape() != c.tensor(0)?.shape() {
         return Err(Error::value("Weights and input must have the same size."));
     }
@@ -102,7 +102,7 @@ pub static MSE_LOSS_WEIGHTED: Op = Op {
     forms: F,
     body: decompose(|c| {
         let difference = Term::from(c.tensor(0)?) - c.tensor("target")?;
-        weighted(c, difference.square(), 5, true)
+        weighted(c, difference.square(), true)
     }),
     vjp: Vjp::Composite,
     warns: Some(warn_of_sizes),
@@ -118,7 +118,7 @@ pub static L1_LOSS_WEIGHTED: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The absolute error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
-    body: decompose(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor("target")?).abs(), 5, true)),
+    body: decompose(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor("target")?).abs(), true)),
     vjp: Vjp::Composite,
     warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
@@ -308,7 +308,7 @@ pub static HUBER_LOSS_WEIGHTED: Op = Op {
     forms: F,
     body: decompose(|c| {
         let values = HUBER_LOSS.call((c.tensor(0)?, c.tensor("target")?, "none", c.float("delta")?));
-        weighted(c, values, 4, false)
+        weighted(c, values, false)
     }),
     vjp: Vjp::Composite,
     warns: Some(warn_of_sizes),

@@ -17,8 +17,6 @@ pub static OPS: &[&Op] = &[&GROUP_NORM, &NATIVE_GROUP_NORM];
 const SIG: Signature = sig(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> Tensor[]",
 );
-const GROUP: usize = SIG.arg("group");
-const EPS: usize = SIG.arg("eps");
 
 /// Ranks, groups and parameters, in PyTorch's words.
 fn check(x: &Tensor, groups: i64, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Result<()> {
@@ -53,7 +51,7 @@ fn check(x: &Tensor, groups: i64, weight: Option<&Tensor>, bias: Option<&Tensor>
 
 fn infer(c: &Call) -> Result<Specs> {
     let (x, weight, bias) = (c.tensor(0)?, c.opt_tensor("weight"), c.opt_tensor("bias"));
-    check(x, c.int(GROUP)?, weight, bias)?;
+    check(x, c.int("group")?, weight, bias)?;
     let sizes = super::sizes(x.shape()).map(|d| d as i64);
     let given = [c.int("N")?, c.int("C")?, c.int("HxW")?];
     if sizes != given {
@@ -68,8 +66,8 @@ fn infer(c: &Call) -> Result<Specs> {
     }
     check_float(x, "GroupNormKernelImpl")?;
     let dtype = statistic_dtype(x, &[weight, bias])?;
-    let groups = Some(c.int(GROUP)? as usize);
-    let statistic = Spec::new(&[x.size(0), c.int(GROUP)? as usize], dtype, x.device());
+    let groups = Some(c.int("group")? as usize);
+    let statistic = Spec::new(&[x.size(0), c.int("group")? as usize], dtype, x.device());
     Ok(smallvec![result(x, groups)?, statistic.clone(), statistic])
 }
 
@@ -79,18 +77,18 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let [weight, bias, mean, rstd] =
         [c.opt_tensor("weight"), c.opt_tensor("bias"), Some(&out[1]), Some(&out[2])].map(opt_flat);
     let (weight, bias, mean, rstd) = (weight?, bias?, mean?, rstd?);
-    let groups = Some(c.int(GROUP)? as usize);
+    let groups = Some(c.int("group")? as usize);
     if x.device().is_gpu() {
         let [weight, bias, mean, rstd] =
             [&weight, &bias, &mean, &rstd].map(|t| t.as_ref().map(|t| t.gpu_view()).transpose());
-        let of = gpu::Channels { input: x.gpu_view()?, weight: weight?, bias: bias?, groups, eps: c.float(EPS)? };
+        let of = gpu::Channels { input: x.gpu_view()?, weight: weight?, bias: bias?, groups, eps: c.float("eps")? };
         let (Some(mean), Some(rstd)) = (mean?, rstd?) else { return Err(Error::internal("results are missing")) };
         let variance = Tensor::empty(mean.shape, DType::F32, x.device())?;
         return gpu::normalise(&of, &y.gpu_view()?, &mean, &rstd, &variance.gpu_view()?);
     }
     let [weight, bias, mean, rstd] =
         [&weight, &bias, &mean, &rstd].map(|t| t.as_ref().map(|t| t.cpu_view()).transpose());
-    let o = Channels { input: x.cpu_view()?, weight: weight?, bias: bias?, groups, eps: c.float(EPS)? };
+    let o = Channels { input: x.cpu_view()?, weight: weight?, bias: bias?, groups, eps: c.float("eps")? };
     let (Some(mean), Some(rstd)) = (mean?, rstd?) else { return Err(Error::internal("results are missing")) };
     channels::normalise(&o, None, y.cpu_view()?, mean, rstd)
 }
@@ -145,9 +143,9 @@ pub static NATIVE_GROUP_NORM: Op = Op {
         args: &[0, 1, 2],
         saves: A0 | A1 | OUT1 | OUT2,
         formula: |c| {
-            let (mean, rstd, groups) = (c.out(1), c.out(2), Some(c.int(GROUP) as usize));
+            let (mean, rstd, groups) = (c.out(1), c.out(2), Some(c.int("group") as usize));
             let weight = c.opt_tensor("weight").cloned();
-            let s = Saved { input: c.arg(0), weight, mean, rstd, groups, eps: c.float(EPS), given: false };
+            let s = Saved { input: c.arg(0), weight, mean, rstd, groups, eps: c.float("eps"), given: false };
             gradients(c, s, [0, 1, 2])
         },
     }),

@@ -213,27 +213,27 @@ fn infer_backward(c: &Call) -> Result<Specs> {
         return refuse("floating point tensors are needed");
     }
     let one = Spec::new(&[x.size(1)], c.opt_tensor("weight").map_or(x.dtype(), |w| w.dtype()), x.device());
-    Ok(smallvec![result(x, groups_of(c, 5)?)?, one.clone(), one])
+    Ok(smallvec![result(x, groups_of(c)?)?, one.clone(), one])
 }
 
-fn groups_of(c: &Call, i: usize) -> Result<Option<usize>> {
-    Ok(Some(c.int(i)? as usize).filter(|&g| g > 0))
+fn groups_of(c: &Call) -> Result<Option<usize>> {
+    Ok(Some(c.int("groups")? as usize).filter(|&g| g > 0))
 }
 
 fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor("input")?;
-    let format = format_of(x, groups_of(c, 5)?);
+    let format = format_of(x, groups_of(c)?);
     let (g, x, dx) = (in_format(c.tensor("grad")?, format)?, in_format(x, format)?, in_format(&out[0], format)?);
     let (mean, rstd, weight) = (flat(c.tensor("mean")?)?, flat(c.tensor("rstd")?)?, opt_flat(c.opt_tensor("weight"))?);
     let weight = weight.as_ref().map(|w| w.cpu_view()).transpose()?;
-    let o = Channels { input: x.cpu_view()?, weight, bias: None, groups: groups_of(c, 5)?, eps: 0.0 };
+    let o = Channels { input: x.cpu_view()?, weight, bias: None, groups: groups_of(c)?, eps: 0.0 };
     let to = Gradients { dx: dx.cpu_view()?, dw: out[1].cpu_view()?, db: out[2].cpu_view()? };
     channels::normalise_backward(&o, g.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?, c.flag("given"), &to)
 }
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor("input")?;
-    let format = format_of(x, groups_of(c, 5)?);
+    let format = format_of(x, groups_of(c)?);
     let (g, x, dx) = (in_format(c.tensor("grad")?, format)?, in_format(x, format)?, in_format(&out[0], format)?);
     let (mean, rstd, weight) = (flat(c.tensor("mean")?)?, flat(c.tensor("rstd")?)?, opt_flat(c.opt_tensor("weight"))?);
     let from = gpu::ChannelGrad {
@@ -242,7 +242,7 @@ fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         mean: mean.gpu_view()?,
         rstd: rstd.gpu_view()?,
         weight: weight.as_ref().map(|w| w.gpu_view()).transpose()?,
-        groups: groups_of(c, 5)?,
+        groups: groups_of(c)?,
         given: c.flag("given"),
     };
     gpu::normalise_backward(&from, &dx.gpu_view()?, &out[1].gpu_view()?, &out[2].gpu_view()?)

@@ -117,7 +117,7 @@ pub static ADAPTIVE_AVG_POOL1D: Op = Op {
     sig: sig("adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor"),
     aliases: &["nn.functional.adaptive_avg_pool1d"],
     body: decompose(|c| {
-        lifted(c, "adaptive_avg_pool1d", |x| ADAPTIVE_AVG_POOL2D.calls((x, with_one(c, 1, 1, "output_size")?)))
+        lifted(c, "adaptive_avg_pool1d", |x| ADAPTIVE_AVG_POOL2D.calls((x, with_one(c, 1, "output_size")?)))
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,6], 2", "f32[3,7], 3", "f32[1,2,3], (5,)"],
@@ -200,7 +200,7 @@ pub static ADAPTIVE_MAX_POOL1D: Op = Op {
     sig: sig("adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor[]"),
     forms: F,
     body: decompose(|c| {
-        lifted(c, "adaptive_max_pool1d", |x| ADAPTIVE_MAX_POOL2D.calls((x, with_one(c, 1, 1, "output_size")?)))
+        lifted(c, "adaptive_max_pool1d", |x| ADAPTIVE_MAX_POOL2D.calls((x, with_one(c, 1, "output_size")?)))
     }),
     vjp: Vjp::Composite,
     constant: &[],

@@ -33,7 +33,7 @@ fn axes<const D: usize>(c: &Call) -> Result<[Axis; 3]> {
     if x.dtype() == DType::Bool || x.dtype().is_complex() {
         return Err(no_kernel(if D == 2 { "max_pool2d" } else { "max_pool3d" }, x.dtype()));
     }
-    Steps::<D>::of(c, c.ints(4)?, c.flag(5))?.axes(x.shape())
+    Steps::<D>::of(c, c.ints("dilation")?, c.flag("ceil_mode"))?.axes(x.shape())
 }
 
 fn infer<const D: usize>(c: &Call) -> Result<Specs> {
@@ -79,10 +79,10 @@ fn of_one(c: &Call, run: &'static Op) -> Result<Outputs> {
     lifted(c, "max_pool1d", |x| {
         let args: Args = smallvec![
             x.into_arg()?,
-            Value::Ints(with_one(c, 1, 1, "kernel_size")?),
-            Value::Ints(with_one(c, 2, 1, "stride")?),
-            Value::Ints(with_one(c, 3, 0, "padding")?),
-            Value::Ints(with_one(c, 4, 1, "dilation")?),
+            Value::Ints(with_one(c, 1, "kernel_size")?),
+            Value::Ints(with_one(c, 1, "stride")?),
+            Value::Ints(with_one(c, 0, "padding")?),
+            Value::Ints(with_one(c, 1, "dilation")?),
             c.args[5].reborrow(),
         ];
         run.calls(args)

@@ -96,9 +96,9 @@ pub static AVG_POOL1D: Op = Op {
         lifted(c, "avg_pool1d", |x| {
             let args: Args = smallvec![
                 x.into_arg()?,
-                Value::Ints(with_one(c, 1, 1, "kernel_size")?),
-                Value::Ints(with_one(c, 2, 1, "stride")?),
-                Value::Ints(with_one(c, 3, 0, "padding")?),
+                Value::Ints(with_one(c, 1, "kernel_size")?),
+                Value::Ints(with_one(c, 1, "stride")?),
+                Value::Ints(with_one(c, 0, "padding")?),
                 c.args[4].reborrow(),
                 c.args[5].reborrow(),
             ];

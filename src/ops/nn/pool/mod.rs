@@ -48,14 +48,14 @@ fn each<const D: usize>(list: &[i64], what: &str) -> Result<[i64; D]> {
 }
 
 impl<const D: usize> Steps<D> {
-    /// From the arguments `kernel_size, stride, padding`, the first of which is at position 1.
+    /// From the arguments `kernel_size`, `stride` and `padding`.
     fn of(c: &impl Arguments, dilation: &[i64], ceil_mode: bool) -> Result<Steps<D>> {
-        let kernel = each(c.ints(1)?, "kernel_size must either")?;
-        let stride = match c.opt_ints(2) {
+        let kernel = each(c.ints("kernel_size")?, "kernel_size must either")?;
+        let stride = match c.opt_ints("stride") {
             None | Some([]) => kernel,
             Some(list) => each(list, "stride must either be omitted, or")?,
         };
-        let padding = each(c.ints(3)?, "padding must either")?;
+        let padding = each(c.ints("padding")?, "padding must either")?;
         Ok(Steps { kernel, stride, padding, dilation: each(dilation, "dilation must either")?, ceil_mode })
     }
 
@@ -224,9 +224,9 @@ fn lifted(c: &Call, name: &str, run: impl FnOnce(Term) -> Result<Outputs>) -> Re
 }
 
 /// One number of a one-dimensional op, behind a one for the dimension that was put before it.
-fn with_one(c: &Call, i: usize, one: i64, name: &str) -> Result<Ints> {
-    match c.opt_ints(i) {
-        None | Some([]) if c.op.sig.params()[i].name(&c.op.sig) == "stride" => Ok(Ints::new()),
+fn with_one(c: &Call, one: i64, name: &str) -> Result<Ints> {
+    match c.opt_ints(name) {
+        None | Some([]) if name == "stride" => Ok(Ints::new()),
         Some([n]) => Ok(smallvec![one, *n]),
         other => Err(Error::runtime(format!(
             "argument '{name}' should contain one int (got {})",

@@ -2,7 +2,7 @@
 //!
 //! Where the gradient is itself recorded, it goes through the steps of `layer`.
 
-use super::layer::{BIAS, CX, MODE, PROJECTION, REVERSE, SIZES, WEIGHT, check, steps};
+use super::layer::{check, steps};
 use crate::cpu::rnn::{Gradients, Layer, backward, forward, saved_blocks};
 use crate::device::Device;
 use crate::dtype::DType;
@@ -26,14 +26,14 @@ pub(crate) fn serves(c: &Call) -> bool {
 fn plain(c: &Call) -> bool {
     let Some(dtype) = c.opt_tensor("gates").map(|t| t.dtype()) else { return false };
     let one = c.all_tensors().all(|t| t.dtype() == dtype);
-    one && matches!(dtype, DType::F32 | DType::F64) && c.opt_tensor(PROJECTION).is_none()
+    one && matches!(dtype, DType::F32 | DType::F64) && c.opt_tensor("projection").is_none()
 }
 
 /// The layer by the kernel, without what it saves for its gradient.
 pub(crate) fn run(c: &Call) -> Result<Outputs> {
     let args: Args = c.args.iter().map(|v| v.reborrow()).collect();
     let mut found = FUSED_RECURRENT_LAYER.calls(args)?;
-    found.truncate(2 + usize::from(c.opt_tensor(CX).is_some()));
+    found.truncate(2 + usize::from(c.opt_tensor("cx").is_some()));
     Ok(found)
 }
 
@@ -42,7 +42,7 @@ fn infer(c: &Call) -> Result<Specs> {
     if !plain(c) {
         return Err(Error::runtime("the fused layer needs tensors of float32 or of float64, and no projection"));
     }
-    let (gates, hx, mode) = (c.tensor("gates")?, c.tensor("hx")?, c.choice::<Recurrence>(MODE));
+    let (gates, hx, mode) = (c.tensor("gates")?, c.tensor("hx")?, c.choice::<Recurrence>("mode"));
     let (rows, batch, hidden) = (gates.size(0), hx.size(0), hx.size(1));
     let (rows_of_cells, batch_of_cells) = if mode == Recurrence::Lstm { (rows, batch) } else { (0, 0) };
     let matrix = |m: usize, n: usize| Spec::new(&[m, n], gates.dtype(), gates.device());
@@ -61,12 +61,12 @@ fn dense(t: &Tensor) -> Result<Tensor> {
 }
 
 fn run_forward(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (gates, hx, weight) = (dense(c.tensor("gates")?)?, dense(c.tensor("hx")?)?, dense(c.tensor(WEIGHT)?)?);
-    let (cx, bias) = (c.opt_tensor(CX).map(dense).transpose()?, c.opt_tensor(BIAS).map(dense).transpose()?);
+    let (gates, hx, weight) = (dense(c.tensor("gates")?)?, dense(c.tensor("hx")?)?, dense(c.tensor("weight")?)?);
+    let (cx, bias) = (c.opt_tensor("cx").map(dense).transpose()?, c.opt_tensor("bias").map(dense).transpose()?);
     let layer = Layer {
-        sizes: c.ints(SIZES)?,
-        mode: c.choice(MODE),
-        reverse: c.flag(REVERSE),
+        sizes: c.ints("batch_sizes")?,
+        mode: c.choice("mode"),
+        reverse: c.flag("reverse"),
         hx: hx.cpu_view()?,
         cx: cx.as_ref().map(|t| t.cpu_view()).transpose()?,
         weight: weight.cpu_view()?,
@@ -85,12 +85,12 @@ fn packed(t: &Tensor) -> Result<Tensor> {
 }
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (gates, hx, weight) = (packed(c.tensor("gates")?)?, packed(c.tensor("hx")?)?, packed(c.tensor(WEIGHT)?)?);
-    let (cx, bias) = (c.opt_tensor(CX).map(packed).transpose()?, c.opt_tensor(BIAS).map(packed).transpose()?);
+    let (gates, hx, weight) = (packed(c.tensor("gates")?)?, packed(c.tensor("hx")?)?, packed(c.tensor("weight")?)?);
+    let (cx, bias) = (c.opt_tensor("cx").map(packed).transpose()?, c.opt_tensor("bias").map(packed).transpose()?);
     let layer = Recurrent {
-        sizes: c.ints(SIZES)?,
-        mode: c.choice(MODE),
-        reverse: c.flag(REVERSE),
+        sizes: c.ints("batch_sizes")?,
+        mode: c.choice("mode"),
+        reverse: c.flag("reverse"),
         hx: hx.gpu_view()?,
         cx: cx.as_ref().map(|t| t.gpu_view()).transpose()?,
         weight: weight.gpu_view()?,
@@ -111,8 +111,8 @@ pub static FUSED_RECURRENT_LAYER: Op = Op {
     forms: HIDDEN,
     body: kernel(infer, run_forward, Some(forward_gpu)),
     vjp: Vjp::Joint(Joint {
-        args: &[0, 1, CX, WEIGHT, BIAS],
-        saves: A0 | A1 | A2 | A3 | (1 << BIAS) | OUT0 | (OUT0 << 3) | (OUT0 << 4),
+        args: &[0, 1, 2, 3, 4],
+        saves: A0 | A1 | A2 | A3 | A4 | OUT0 | (OUT0 << 3) | (OUT0 << 4),
         formula: gradients,
     }),
     constant: &[3, 4],
@@ -137,24 +137,25 @@ fn gradients(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     if crate::autograd::forward::differentiating() {
         return c.through(steps);
     }
-    let mode = Recurrence::VALUES.iter().find(|(_, m)| *m == c.choice::<Recurrence>(MODE)).map_or("", |(name, _)| name);
+    let mode =
+        Recurrence::VALUES.iter().find(|(_, m)| *m == c.choice::<Recurrence>("mode")).map_or("", |(name, _)| name);
     let grad = |i: usize| c.grads[i].as_ref();
     let args: Args = smallvec![
         grad(0).into(),
         grad(1).into(),
-        grad(2).filter(|_| c.opt_tensor(CX).is_some()).into(),
+        grad(2).filter(|_| c.opt_tensor("cx").is_some()).into(),
         c.arg(1).into_arg()?,
-        c.opt_tensor(CX).into(),
-        c.arg(WEIGHT).into_arg()?,
+        c.opt_tensor("cx").into(),
+        c.arg("weight").into_arg()?,
         c.out(0).into_arg()?,
         c.out(3).into_arg()?,
         c.out(4).into_arg()?,
-        Value::Ints(c.ints(SIZES).into()),
+        Value::Ints(c.ints("batch_sizes").into()),
         mode.into(),
-        c.flag(REVERSE).into(),
+        c.flag("reverse").into(),
     ];
     let parts = FUSED_RECURRENT_BACKWARD.calls(args)?;
-    let wanted = parts.into_iter().zip([0, 1, CX, WEIGHT, BIAS]);
+    let wanted = parts.into_iter().zip(["gates", "hx", "cx", "weight", "bias"]);
     Ok(wanted.map(|(t, arg)| c.wants(arg).then_some(t)).collect())
 }
 
@@ -178,32 +179,24 @@ pub static FUSED_RECURRENT_BACKWARD: Op = Op {
 const BACKWARD: Signature = sig(
     "_fused_recurrent_backward(Tensor? grad_output, Tensor? grad_hn, Tensor? grad_cn, Tensor hx, Tensor? cx, Tensor weight, Tensor output, Tensor saved, Tensor cells, int[] batch_sizes, str{lstm|gru|tanh|relu} mode, bool reverse) -> Tensor[]",
 );
-const B_HX: usize = BACKWARD.arg("hx");
-const B_CX: usize = BACKWARD.arg("cx");
-const B_WEIGHT: usize = BACKWARD.arg("weight");
-const B_OUTPUT: usize = BACKWARD.arg("output");
-const B_SAVED: usize = BACKWARD.arg("saved");
-const B_CELLS: usize = BACKWARD.arg("cells");
 const B_SIZES: usize = BACKWARD.arg("batch_sizes");
-const B_MODE: usize = BACKWARD.arg("mode");
-const B_REVERSE: usize = BACKWARD.arg("reverse");
 
 fn infer_backward(c: &Call) -> Result<Specs> {
-    let (hx, output, mode) = (c.tensor(B_HX)?, c.tensor(B_OUTPUT)?, c.choice::<Recurrence>(B_MODE));
+    let (hx, output, mode) = (c.tensor("hx")?, c.tensor("output")?, c.choice::<Recurrence>("mode"));
     let refused = || Error::runtime("the operands of the gradient of a recurrent layer do not fit together");
     let (&[batch, hidden], &[rows, _]) = (hx.shape(), output.shape()) else { return Err(refused()) };
     let (lstm, wide) = (mode == Recurrence::Lstm, hidden.saturating_mul(mode.gates()));
-    let has = |i: usize, m: usize, n: usize| c.opt_tensor(i).is_none_or(|t| t.shape() == [m, n]);
-    let sizes = c.ints(B_SIZES)?;
-    let fits = has(0, rows, hidden)
-        && has(1, batch, hidden)
-        && has(2, batch, hidden)
-        && has(B_CX, batch, hidden)
-        && has(B_WEIGHT, wide, hidden)
-        && has(B_OUTPUT, rows, hidden)
-        && has(B_SAVED, rows, hidden.saturating_mul(saved_blocks(mode)))
-        && has(B_CELLS, if lstm { rows } else { 0 }, hidden)
-        && c.opt_tensor(B_CX).is_some() == lstm
+    let has = |name: &str, m: usize, n: usize| c.opt_tensor(name).is_none_or(|t| t.shape() == [m, n]);
+    let sizes = c.ints("batch_sizes")?;
+    let fits = has("grad_output", rows, hidden)
+        && has("grad_hn", batch, hidden)
+        && has("grad_cn", batch, hidden)
+        && has("cx", batch, hidden)
+        && has("weight", wide, hidden)
+        && has("output", rows, hidden)
+        && has("saved", rows, hidden.saturating_mul(saved_blocks(mode)))
+        && has("cells", if lstm { rows } else { 0 }, hidden)
+        && c.opt_tensor("cx").is_some() == lstm
         && (lstm || c.opt_tensor("grad_cn").is_none())
         && sizes.windows(2).all(|w| w[0] >= w[1])
         && sizes.iter().all(|&n| n > 0)
@@ -228,26 +221,26 @@ fn infer_backward(c: &Call) -> Result<Specs> {
 fn run_backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let tensors: Vec<Option<Tensor>> =
         (0..B_SIZES).map(|i| c.opt_tensor(i).map(dense).transpose()).collect::<Result<_>>()?;
-    let view = |i: usize| tensors[i].as_ref().map(|t| t.cpu_view()).transpose();
-    let needed = |i: usize| view(i)?.ok_or_else(|| Error::internal("an operand of the gradient is missing"));
-    let lstm = c.opt_tensor(B_CX).is_some();
-    let gru = c.choice::<Recurrence>(B_MODE) == Recurrence::Gru;
+    let view = |name: &str| tensors[name.position(&BACKWARD)].as_ref().map(|t| t.cpu_view()).transpose();
+    let needed = |name: &str| view(name)?.ok_or_else(|| Error::internal("an operand of the gradient is missing"));
+    let lstm = c.opt_tensor("cx").is_some();
+    let gru = c.choice::<Recurrence>("mode") == Recurrence::Gru;
     let layer = Layer {
-        sizes: c.ints(B_SIZES)?,
-        mode: c.choice(B_MODE),
-        reverse: c.flag(B_REVERSE),
-        hx: needed(B_HX)?,
-        cx: view(B_CX)?,
-        weight: needed(B_WEIGHT)?,
+        sizes: c.ints("batch_sizes")?,
+        mode: c.choice("mode"),
+        reverse: c.flag("reverse"),
+        hx: needed("hx")?,
+        cx: view("cx")?,
+        weight: needed("weight")?,
         bias: None,
-        output: needed(B_OUTPUT)?,
-        saved: needed(B_SAVED)?,
-        cells: needed(B_CELLS)?,
+        output: needed("output")?,
+        saved: needed("saved")?,
+        cells: needed("cells")?,
     };
     let gradients = Gradients {
-        output: view(0)?,
-        last: view(1)?,
-        last_cell: view(2)?,
+        output: view("grad_output")?,
+        last: view("grad_hn")?,
+        last_cell: view("grad_cn")?,
         gates: out[0].cpu_view()?,
         hx: out[1].cpu_view()?,
         cx: lstm.then(|| out[2].cpu_view()).transpose()?,
@@ -260,26 +253,26 @@ fn run_backward(c: &Call, out: &[Tensor]) -> Result<()> {
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let tensors: Vec<Option<Tensor>> =
         (0..B_SIZES).map(|i| c.opt_tensor(i).map(packed).transpose()).collect::<Result<_>>()?;
-    let view = |i: usize| tensors[i].as_ref().map(|t| t.gpu_view()).transpose();
-    let needed = |i: usize| view(i)?.ok_or_else(|| Error::internal("an operand of the gradient is missing"));
-    let lstm = c.opt_tensor(B_CX).is_some();
-    let gru = c.choice::<Recurrence>(B_MODE) == Recurrence::Gru;
+    let view = |name: &str| tensors[name.position(&BACKWARD)].as_ref().map(|t| t.gpu_view()).transpose();
+    let needed = |name: &str| view(name)?.ok_or_else(|| Error::internal("an operand of the gradient is missing"));
+    let lstm = c.opt_tensor("cx").is_some();
+    let gru = c.choice::<Recurrence>("mode") == Recurrence::Gru;
     let layer = Recurrent {
-        sizes: c.ints(B_SIZES)?,
-        mode: c.choice(B_MODE),
-        reverse: c.flag(B_REVERSE),
-        hx: needed(B_HX)?,
-        cx: view(B_CX)?,
-        weight: needed(B_WEIGHT)?,
+        sizes: c.ints("batch_sizes")?,
+        mode: c.choice("mode"),
+        reverse: c.flag("reverse"),
+        hx: needed("hx")?,
+        cx: view("cx")?,
+        weight: needed("weight")?,
         bias: None,
-        output: needed(B_OUTPUT)?,
-        saved: needed(B_SAVED)?,
-        cells: needed(B_CELLS)?,
+        output: needed("output")?,
+        saved: needed("saved")?,
+        cells: needed("cells")?,
     };
     let gradients = RecurrentGradients {
-        output: view(0)?,
-        last: view(1)?,
-        last_cell: view(2)?,
+        output: view("grad_output")?,
+        last: view("grad_hn")?,
+        last_cell: view("grad_cn")?,
         gates: out[0].gpu_view()?,
         hx: out[1].gpu_view()?,
         cx: lstm.then(|| out[2].gpu_view()).transpose()?,

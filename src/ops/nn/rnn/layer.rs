@@ -25,13 +25,6 @@ impl Enumerated for Recurrence {
 pub(crate) const SIG: Signature = sig(
     "_recurrent_layer(Tensor gates, Tensor hx, Tensor? cx, Tensor weight, Tensor? bias, Tensor? projection, int[] batch_sizes, str{lstm|gru|tanh|relu} mode, bool reverse) -> Tensor[]",
 );
-pub(crate) const CX: usize = SIG.arg("cx");
-pub(crate) const WEIGHT: usize = SIG.arg("weight");
-pub(crate) const BIAS: usize = SIG.arg("bias");
-pub(crate) const PROJECTION: usize = SIG.arg("projection");
-pub(crate) const SIZES: usize = SIG.arg("batch_sizes");
-pub(crate) const MODE: usize = SIG.arg("mode");
-pub(crate) const REVERSE: usize = SIG.arg("reverse");
 
 pub static RECURRENT_LAYER: Op = Op {
     sig: SIG,
@@ -71,9 +64,9 @@ pub static RECURRENT_LAYER: Op = Op {
 
 /// Refuses operands that do not fit together.
 pub(crate) fn check(c: &Call) -> Result<()> {
-    let (gates, hx, weight) = (c.tensor("gates")?, c.tensor("hx")?, c.tensor(WEIGHT)?);
-    let mode: Recurrence = c.choice(MODE);
-    let (cx, projection, sizes) = (c.opt_tensor(CX), c.opt_tensor(PROJECTION), c.ints(SIZES)?);
+    let (gates, hx, weight) = (c.tensor("gates")?, c.tensor("hx")?, c.tensor("weight")?);
+    let mode: Recurrence = c.choice("mode");
+    let (cx, projection, sizes) = (c.opt_tensor("cx"), c.opt_tensor("projection"), c.ints("batch_sizes")?);
     if (mode == Recurrence::Lstm) != cx.is_some() || (projection.is_some() && cx.is_none()) {
         return Err(Error::runtime("an LSTM has cells and may have a projection, other recurrent layers have neither"));
     }
@@ -88,7 +81,7 @@ pub(crate) fn check(c: &Call) -> Result<()> {
         && weight.shape() == [wide, state]
         && cx.is_none_or(|t| t.shape() == [batch, hidden])
         && projection.is_none_or(|t| t.shape() == [state, hidden])
-        && c.opt_tensor(BIAS).is_none_or(|t| t.shape() == [wide]);
+        && c.opt_tensor("bias").is_none_or(|t| t.shape() == [wide]);
     if !fits {
         return Err(Error::runtime(format!(
             "gates of shape {} and a weight of shape {} do not fit a hidden state of shape {}",
@@ -115,19 +108,19 @@ fn rows(t: &Term, from: i64, to: i64) -> Term {
 /// The layer step by step, by other ops.
 pub(crate) fn steps(c: &Call) -> Result<Outputs> {
     let cell = Cell {
-        mode: c.choice(MODE),
-        weight: Term::from(c.tensor(WEIGHT)?).t(),
-        bias: c.opt_tensor(BIAS).map(Term::from),
-        projection: c.opt_tensor(PROJECTION).map(|t| Term::from(t).t()),
+        mode: c.choice("mode"),
+        weight: Term::from(c.tensor("weight")?).t(),
+        bias: c.opt_tensor("bias").map(Term::from),
+        projection: c.opt_tensor("projection").map(|t| Term::from(t).t()),
     };
-    let (gates, sizes) = (Term::from(c.tensor(0)?), c.ints(SIZES)?);
-    let start: Vec<Term> = [Some(c.tensor(1)?), c.opt_tensor(CX)].into_iter().flatten().map(Term::from).collect();
+    let (gates, sizes) = (Term::from(c.tensor("gates")?), c.ints("batch_sizes")?);
+    let start: Vec<Term> = [Some(c.tensor("hx")?), c.opt_tensor("cx")].into_iter().flatten().map(Term::from).collect();
     let (mut state, mut ended): (Vec<Term>, Vec<Vec<Term>>) = (start.clone(), Vec::new());
     let mut outputs = Vec::new();
     let order: Box<dyn Iterator<Item = usize>> =
-        if c.flag(REVERSE) { Box::new((0..sizes.len()).rev()) } else { Box::new(0..sizes.len()) };
-    let mut at = if c.flag(REVERSE) { c.tensor(0)?.size(0) as i64 } else { 0 };
-    let mut alive = if c.flag(REVERSE) { 0 } else { c.tensor(1)?.size(0) as i64 };
+        if c.flag("reverse") { Box::new((0..sizes.len()).rev()) } else { Box::new(0..sizes.len()) };
+    let mut at = if c.flag("reverse") { c.tensor("gates")?.size(0) as i64 } else { 0 };
+    let mut alive = if c.flag("reverse") { 0 } else { c.tensor("hx")?.size(0) as i64 };
     for t in order {
         let n = sizes[t];
         if n < alive {
@@ -139,13 +132,13 @@ pub(crate) fn steps(c: &Call) -> Result<Outputs> {
             state = state.iter().zip(&start).map(|(s, all)| joined([s.clone(), rows(all, alive, n)], 0)).collect();
         }
         alive = n;
-        let from = if c.flag(REVERSE) { at - n } else { at };
+        let from = if c.flag("reverse") { at - n } else { at };
         state = cell.step(rows(&gates, from, from + n), state);
         outputs.push(state[0].clone());
-        at = if c.flag(REVERSE) { from } else { from + n };
+        at = if c.flag("reverse") { from } else { from + n };
     }
     ended.push(state);
-    if c.flag(REVERSE) {
+    if c.flag("reverse") {
         outputs.reverse();
     }
     // Of no rows too the output depends on the weights.

@@ -39,12 +39,13 @@ struct Weights<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// From the arguments that follow the parameters, starting with `has_biases` at `i`.
-    fn of(c: &Call, mode: Recurrence, params: &'a [Tensor], i: usize, projected: bool) -> Result<Network<'a>> {
-        let layers = usize::try_from(c.int(i + 1)?).ok().filter(|&n| n > 0);
+    /// From the arguments that follow the parameters.
+    fn of(c: &Call, mode: Recurrence, params: &'a [Tensor], projected: bool) -> Result<Network<'a>> {
+        let layers = usize::try_from(c.int("num_layers")?).ok().filter(|&n| n > 0);
         let Some(layers) = layers else { return Err(Error::runtime("num_layers must be greater than zero")) };
-        let (dropout, directions) = (if c.flag(i + 3) { c.float(i + 2)? } else { 0.0 }, 1 + usize::from(c.flag(i + 4)));
-        let net = Network { mode, params, biases: c.flag(i), layers, dropout, directions, projected };
+        let (dropout, directions) =
+            (if c.flag("train") { c.float("dropout")? } else { 0.0 }, 1 + usize::from(c.flag("bidirectional")));
+        let net = Network { mode, params, biases: c.flag("has_biases"), layers, dropout, directions, projected };
         if layers.checked_mul(directions).and_then(|n| n.checked_mul(net.stride())) != Some(params.len()) {
             return Err(Error::runtime("got an incorrect number of RNN parameters"));
         }
@@ -116,7 +117,7 @@ impl<'a> Network<'a> {
 /// Padded sequences `[T, B, I]`, or `[B, T, I]`; the states start at argument 1.
 fn padded(c: &Call, mode: Recurrence, states: &[&Tensor], projected: bool) -> Result<Outputs> {
     let (x, params) = (c.tensor(0)?, c.tensors("params"));
-    let net = Network::of(c, mode, &params, 3, projected)?;
+    let net = Network::of(c, mode, &params, projected)?;
     if x.ndim() != 3 {
         return Err(Error::runtime(format!("input must have 3 dimensions, got {}", x.ndim())));
     }
@@ -139,7 +140,7 @@ fn padded(c: &Call, mode: Recurrence, states: &[&Tensor], projected: bool) -> Re
 /// Packed sequences `[N, I]` with the batch size of every step.
 fn packed(c: &Call, mode: Recurrence, states: &[&Tensor], projected: bool) -> Result<Outputs> {
     let (x, sizes, params) = (c.tensor("data")?, c.tensor("batch_sizes")?, c.tensors("params"));
-    let net = Network::of(c, mode, &params, 4, projected)?;
+    let net = Network::of(c, mode, &params, projected)?;
     if sizes.ndim() != 1 || !sizes.dtype().is_int() {
         return Err(Error::runtime("batch_sizes tensor should be 1D"));
     }
@@ -147,8 +148,8 @@ fn packed(c: &Call, mode: Recurrence, states: &[&Tensor], projected: bool) -> Re
 }
 
 /// The two states of an LSTM, and whether they differ in size: then there are projections.
-fn lstm_states(c: &Call, i: usize) -> Result<([Tensor; 2], bool)> {
-    let Ok(states) = <[Tensor; 2]>::try_from(c.tensors(i)) else {
+fn lstm_states(c: &Call) -> Result<([Tensor; 2], bool)> {
+    let Ok(states) = <[Tensor; 2]>::try_from(c.tensors("hx")) else {
         return Err(Error::runtime("lstm expects two hidden states"));
     };
     let width = |t: &Tensor| t.shape().last().copied();
@@ -157,11 +158,11 @@ fn lstm_states(c: &Call, i: usize) -> Result<([Tensor; 2], bool)> {
 }
 
 fn lstm_padded(c: &Call) -> Result<Outputs> {
-    let (states, projected) = lstm_states(c, 1)?;
+    let (states, projected) = lstm_states(c)?;
     padded(c, Recurrence::Lstm, &[&states[0], &states[1]], projected)
 }
 fn lstm_packed(c: &Call) -> Result<Outputs> {
-    let (states, projected) = lstm_states(c, 2)?;
+    let (states, projected) = lstm_states(c)?;
     packed(c, Recurrence::Lstm, &[&states[0], &states[1]], projected)
 }
 
