@@ -157,7 +157,7 @@ fn number(c: &Call, at: usize, like: usize) -> Result<Tensor> {
 }
 
 fn boundaries<'a>(c: &'a Call) -> Result<&'a Tensor> {
-    let b = c.tensor(1)?;
+    let b = c.tensor("boundaries")?;
     match b.ndim() {
         1 => Ok(b),
         n => Err(Error::runtime(format!("boundaries tensor must be 1 dimension, but got dim({n})"))),

@@ -74,12 +74,12 @@ pub(crate) fn as_strided_copy(c: &BatchedCall) -> Result<Outputs> {
 }
 /// `_place` and its kin: each example has its own zeros.
 pub(crate) fn place(c: &BatchedCall) -> Result<Outputs> {
-    let inside = c.ints(1)?;
+    let inside = c.ints("input_size")?;
     let mut size: Ints = smallvec![c.size as i64];
     size.extend(inside.iter().copied());
     let mut stride: Ints = smallvec![inside.iter().product::<i64>().max(1)];
-    stride.extend(c.ints(2)?.iter().copied());
-    PLACE.calls((c.tensor(0)?, size, stride, c.int(3)?))
+    stride.extend(c.ints("stride")?.iter().copied());
+    PLACE.calls((c.tensor("grad")?, size, stride, c.int("offset")?))
 }
 /// A copy of what a view shows.
 pub(crate) fn copied(c: &BatchedCall) -> Result<Outputs> {

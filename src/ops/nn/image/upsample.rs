@@ -109,14 +109,14 @@ fn sizes(t: &Tensor) -> Ints {
 
 fn resized<M: Upsample>(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    let output = c.ints(1)?;
+    let output = c.ints("output_size")?;
     checked(M::DIMS, &sizes(t), output)?;
     check_dtype::<M>(t.dtype())?;
     formed(t, t.shape()[..2].iter().copied().chain(output.iter().map(|&n| n as usize)).collect())
 }
 
 fn restored<M: Upsample>(c: &Call) -> Result<Specs> {
-    let (g, output, input) = (c.tensor(0)?, c.ints(1)?, c.ints(2)?);
+    let (g, output, input) = (c.tensor("grad_output")?, c.ints("output_size")?, c.ints("input_size")?);
     checked(M::DIMS, input, output)?;
     check_dtype::<M>(g.dtype())?;
     let full: Ints = input[..2].iter().chain(output).copied().collect();
@@ -146,7 +146,7 @@ fn resize<M: Upsample>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn restore<M: Upsample>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let g = c.tensor(0)?;
+    let g = c.tensor("grad_output")?;
     resample(g, &axes::<M>(c, &out[0].shape()[2..], &g.shape()[2..], 3), M::METHOD, true, &out[0])
 }
 
