@@ -70,6 +70,23 @@ def test_options(torch):
     same(torch._foreach_clone(xs), xs)
 
 
+def test_those_in_place_return_what_they_were_given(torch):
+    for given in (lists(torch), tuple(lists(torch))):
+        ones = [torch.ones_like(t) for t in given]
+        assert torch._foreach_sqrt_(given) is given and torch._foreach_add_(given, 1) is given
+        assert torch._foreach_addcmul_(given, ones, ones, 2) is given
+        assert torch._foreach_zero_(given) is given and torch._foreach_copy_(given, ones) is given
+        same(given, ones)
+
+
+def test_numbers_in_a_tensor_are_one_for_each_tensor(torch):
+    xs = lists(torch)
+    with pytest.raises(RuntimeError, match="packed scalar Tensor to be of dimension 1. Got 0 instead"):
+        torch._foreach_addcmul(xs, xs, xs, torch.tensor(2.0))
+    with pytest.raises(RuntimeError, match="length of scalars to match input of length 3 but got 2"):
+        torch._foreach_addcdiv_(xs, xs, xs, torch.tensor([2.0, 3.0]))
+
+
 def test_averages_of_weights(torch):
     """As averages of weights and optimizers of programs use them."""
     model, average = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)

@@ -1,6 +1,6 @@
 """`_foreach_*`: a function of each tensor of a list, as optimizers and averages of weights of programs call them.
 
-They loop over the ops and fuse nothing. Those in place return the list.
+They loop over the ops and fuse nothing. Those in place return the list that they were given.
 """
 
 from __future__ import annotations
@@ -67,18 +67,19 @@ def _zipped(name, self, *lists):
 def _define(name, function, inplace):
     """`_foreach_name` by `function(tensor, ..)` of each tensor, and its form in place."""
 
-    def make(full, each, result):
+    def make(full, each, written):
         def foreach(self: Sequence[Tensor], *lists: Any, **options: Any) -> Any:
-            return result(each(*items, **options) for items in _zipped(full, self, *lists))
+            results = tuple(each(*items, **options) for items in _zipped(full, self, *lists))
+            return self if written else results
 
         foreach.__name__ = foreach.__qualname__ = full
         foreach.__doc__ = f"`{each.__name__}` of each tensor of a list."
         globals()[full] = foreach
 
     if function is not None:
-        make(f"_foreach_{name}", function, tuple)
+        make(f"_foreach_{name}", function, False)
     if inplace is not None:
-        make(f"_foreach_{name}_", inplace, list)
+        make(f"_foreach_{name}_", inplace, True)
 
 
 for _name in _UNARY.split():
@@ -99,26 +100,39 @@ def _foreach_pow(self: Any, exponent: Any) -> tuple[Tensor, ...]:
     return tuple(ops["pow"](self, t) for t in _tensors("_foreach_pow", exponent, "'exponent' (position 2)"))
 
 
+def _packed(name, scalars, count):
+    """The numbers of a tensor that has one for each tensor of a list."""
+    if scalars.dim() != 1:
+        raise RuntimeError(f"{name}: Expected packed scalar Tensor to be of dimension 1. Got {scalars.dim()} instead.")
+    if len(scalars) != count:
+        raise RuntimeError(
+            f"{name}: Expected length of scalars to match input of length {count} but got {len(scalars)} instead."
+        )
+    return scalars.tolist()
+
+
 def _fused(name, scale):
     """`_foreach_addcmul` and its kin: `value` is a number, a list of numbers or a tensor of them."""
 
-    def make(full, method, result):
+    def make(full, method, written):
         each = getattr(Tensor, method)
 
         def foreach(
             self: Sequence[Tensor], tensor1: Sequence[Tensor], tensor2: Any, value: Any = 1, *, scalars: Any = None
         ) -> Any:
             value = value if scalars is None else scalars
-            values = value.tolist() if isinstance(value, Tensor) and value.dim() else value
-            rows = _zipped(full, self, tensor1, tensor2, values)
-            return result(each(t, a, b, value=v) for t, a, b, v in rows)
+            if isinstance(value, Tensor):
+                value = _packed(full, value, len(self))
+            rows = _zipped(full, self, tensor1, tensor2, value)
+            results = tuple(each(t, a, b, value=v) for t, a, b, v in rows)
+            return self if written else results
 
         foreach.__name__ = foreach.__qualname__ = full
         foreach.__doc__ = f"Adds {scale} to each tensor of a list."
         globals()[full] = foreach
 
-    make(f"_foreach_{name}", name, tuple)
-    make(f"_foreach_{name}_", name + "_", list)
+    make(f"_foreach_{name}", name, False)
+    make(f"_foreach_{name}_", name + "_", True)
 
 
 _fused("addcmul", "`value * tensor1 * tensor2`")
@@ -138,10 +152,11 @@ def _foreach_powsum(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -
     return tuple((t if dtype is None else t.to(dtype)).abs().pow(ord).sum() for t in tensors)
 
 
-def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> list[Tensor]:
+def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> Sequence[Tensor]:
     """Copies each tensor of a list into that of another."""
-    sources = _tensors("_foreach_copy_", src, "'src' (position 2)")
-    return [t.copy_(s, non_blocking) for t, s in _zipped("_foreach_copy_", self, sources)]
+    for tensor, source in _zipped("_foreach_copy_", self, _tensors("_foreach_copy_", src, "'src' (position 2)")):
+        tensor.copy_(source, non_blocking)
+    return self
 
 
 def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
