@@ -329,3 +329,22 @@ def test_outputs_that_need_no_gradient_when_recomputed(torch, module):
     result = module.checkpoint(lambda a, b: a, a, b, use_reentrant=True)
     with pytest.raises(RuntimeError, match="none of output has requires_grad=True"):
         result.sum().backward()
+
+
+def test_a_saved_tensor_without_a_gradient_is_itself(torch, module):
+    seen = []
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.save_for_backward(factor)
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.extend(ctx.saved_tensors)
+            return g * seen[0], None
+
+    x, factor = torch.ones(2, requires_grad=True), torch.full((2,), 3.0)
+    module.checkpoint(Scale.apply, x, factor, use_reentrant=False).sum().backward()
+    assert seen[0] is factor and x.grad.tolist() == [3, 3]

@@ -151,3 +151,13 @@ def test_a_module_without_memory_says_how_to_get_some(torch):
         layer.to("cpu")
     assert layer.to("meta", torch.float64).weight.dtype == torch.float64
     assert layer.to_empty(device="cpu").weight.device.type == "cpu"
+
+
+def test_identity_of_the_tensor_behind_an_object(torch):
+    a, b = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(2))
+    numbers = a._cdata, b._cdata
+    assert isinstance(a._cdata, int) and numbers[0] != numbers[1]
+    a.data = torch.zeros(3)
+    assert a._cdata == numbers[0]
+    torch.utils.swap_tensors(a, b)
+    assert (b._cdata, a._cdata) == numbers

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections import namedtuple
 
 import pytest
@@ -496,3 +497,24 @@ def test_what_programs_read_of_a_loader(torch, data):
     assert not single._auto_collation and single._index_sampler is single.sampler
     with pytest.warns(UserWarning, match="excessive worker creation"):
         data.DataLoader(Squares(4), num_workers=100000)
+
+
+def test_a_length_that_is_exceeded(torch, data):
+    """As in PyTorch: once the length of an iterable data set was asked for, more batches than that are warned of."""
+
+    class Longer(data.IterableDataset):
+        def __iter__(self):
+            return iter(range(4))
+
+        def __len__(self):
+            return 2
+
+    loader = data.DataLoader(Longer(), batch_size=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(loader) == [0, 1, 2, 3]
+        assert len(loader) == 2
+        batches = iter(loader)
+        assert [next(batches), next(batches)] == [0, 1] and batches._num_yielded == 2
+    with pytest.warns(UserWarning, match=r"reported to be 2\(when accessing len\(dataloader\)\), but 3 samples"):
+        assert next(batches) == 2

@@ -184,3 +184,15 @@ def test_functionalize_and_debug_unwrap():
         functionalize(f, remove="x")
     x = torch.ones(2)
     assert debug_unwrap(x) is x
+
+
+def test_batch_norms_without_running_statistics(torch):
+    nn, func = torch.nn, torch.func
+    model = nn.Sequential(nn.Conv2d(1, 2, 1), nn.Sequential(nn.BatchNorm2d(2), nn.GroupNorm(1, 2)))
+    assert func.replace_all_batch_norm_modules_(model) is model
+    norm = model[1][0]
+    assert norm.running_mean is norm.running_var is norm.num_batches_tracked is None and not norm.track_running_stats
+    parameters = {k: v.detach() for k, v in model.named_parameters()}
+    x = torch.randn(3, 4, 1, 5, 5)
+    found = torch.vmap(lambda x: func.functional_call(model, parameters, (x,)))(x)
+    torch.testing.assert_close(found, torch.stack([model(one) for one in x]))

@@ -106,3 +106,28 @@ def test_an_error_leaves_the_gradients_that_came_before(torch):
         except ValueError:
             pass
         assert b.grad.item() == expected and a.grad is None
+
+
+def test_gradients_of_matrices_lie_as_the_matrices(torch):
+    """A weight is used transposed, and its gradient is row-major all the same: `.grad` takes it without a copy."""
+    F, x, w, b = torch.nn.functional, torch.arange(6.0), torch.arange(12.0), leaf(torch, 1.0, 2.0, 3.0, 4.0)
+    x2, w2 = x.reshape(2, 3).requires_grad_(), w.reshape(4, 3).requires_grad_()
+    column = x.reshape(3, 2).t().requires_grad_()
+    products = {
+        "linear": (F.linear(x2, w2), x2),
+        "biased": (F.linear(x2, w2, b), x2),
+        "rows of rows": (F.linear(x2.reshape(1, 2, 3), w2, b), x2),
+        "mm": (x2.mm(w2.t()), x2),
+        "addmm": (torch.addmm(b, x2, w2.t(), alpha=2), x2),
+        "column": (column @ w2.t(), column),
+    }
+    for name, (y, left) in products.items():
+        g = torch.arange(8.0).reshape(y.shape)
+        to_left, to_right = torch.autograd.grad(y, (left, w2), g)
+        assert to_left.stride() == left.stride() and to_right.stride() == (3, 1), name
+        factor = 2 if name == "addmm" else 1
+        assert to_right.equal(factor * g.reshape(2, 4).t() @ left.detach()), name
+        assert to_left.equal(factor * g.reshape(2, 4) @ w2.detach()), name
+    assert torch.autograd.grad(x2 @ torch.eye(3, requires_grad=True), x2, torch.ones(2, 3))[0].stride() == (3, 1)
+    complexes = [torch.randn(2, 2, dtype=torch.complex128).t().requires_grad_() for _ in range(2)]
+    assert torch.autograd.gradcheck(torch.mm, complexes) and torch.autograd.gradgradcheck(torch.mm, complexes)

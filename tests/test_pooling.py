@@ -187,3 +187,10 @@ def test_sizes_of_fractional_and_inverse_pooling(torch):
     x = torch.ones(1, 3, 1, 1, 1)
     with pytest.raises(RuntimeError, match="kernel_size must be a single int or 3 ints"):
         F.max_unpool3d(x, torch.zeros(x.shape, dtype=int), [1, 1])
+
+
+def test_circular_padding_is_row_major(torch, device):
+    """As in PyTorch, whatever the order of the input's dimensions is."""
+    x = torch.randn(2, 3, 4, 4, device=device).contiguous(memory_format=torch.channels_last)
+    y = torch.nn.functional.pad(x, (1, 1, 1, 1), mode="circular")
+    assert y.is_contiguous() and y.equal(torch.nn.functional.pad(x.contiguous(), (1, 1, 1, 1), mode="circular"))

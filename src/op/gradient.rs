@@ -122,16 +122,33 @@ pub struct TensorMeta {
     pub shape: Dims,
     pub dtype: DType,
     pub device: Device,
+    /// Whether it was a matrix whose columns are contiguous, as a transposed weight is.
+    pub column_major: bool,
+}
+
+/// Whether these are sizes and strides of a matrix whose columns are contiguous.
+#[inline]
+fn column_major(shape: &[usize], strides: &[usize]) -> bool {
+    matches!((shape, strides), (&[rows, _], &[1, step]) if step == rows)
 }
 
 impl TensorMeta {
     pub fn of(t: &Tensor) -> TensorMeta {
-        TensorMeta { shape: same_dims(&t.layout().shape), dtype: t.dtype(), device: t.device() }
+        let m = t.meta();
+        TensorMeta {
+            shape: same_dims(&m.layout.shape),
+            dtype: m.dtype,
+            device: m.storage.device(),
+            column_major: column_major(&m.layout.shape, &m.layout.strides),
+        }
     }
     /// Whether it is the metadata of `t`.
     pub fn fit(&self, t: &Tensor) -> bool {
         let m = t.meta();
-        self.dtype == m.dtype && self.device == m.storage.device() && same(&self.shape, &m.layout.shape)
+        self.dtype == m.dtype
+            && self.device == m.storage.device()
+            && same(&self.shape, &m.layout.shape)
+            && self.column_major == column_major(&m.layout.shape, &m.layout.strides)
     }
 }
 
@@ -219,12 +236,17 @@ impl VjpCtx<'_> {
                     Scalar::Complex(..) => DType::C64,
                     _ => DType::F32,
                 });
-                TensorMeta { shape: Dims::new(), dtype, device: self.output_metas[0].device }
+                TensorMeta { shape: Dims::new(), dtype, device: self.output_metas[0].device, column_major: false }
             }
         }
     }
     pub fn shape(&self, key: impl Key) -> Dims {
         self.meta_of(key).shape
+    }
+    /// Whether the argument was a matrix whose columns are contiguous.
+    pub fn is_column_major(&self, key: impl Key) -> bool {
+        let i = key.position(&self.call.op.sig);
+        self.metas.iter().any(|(a, m)| *a == i && m.column_major)
     }
     pub fn ndim(&self, key: impl Key) -> usize {
         self.meta_of(key).shape.len()

@@ -57,6 +57,7 @@ static PROPERTIES: &[Property] = &[
         }
         number(py, t.version() as usize)
     }),
+    read(c"_cdata", c"A number that no other living tensor has: it stays while `.data` is replaced.", |py, t| number(py, t.id())),
     read(c"is_leaf", c"True for tensors that no recorded op made.", |py, t| {
         boolean(py, history::grad_fn(t)?.is_none())
     }),

@@ -29,10 +29,25 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
 ]
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """`root`, whose batch norms keep no running statistics any more: `vmap` over a model cannot update those.
+
+    They normalize by the statistics of the batch, in evaluation too.
+    """
+    from ..nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def functional_call(

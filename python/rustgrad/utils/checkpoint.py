@@ -234,7 +234,8 @@ class _Part:
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
                     f"forward pass, which saved {saved}.\n{_TIP}"
                 )
-            kept = values[len(values)] = tensor.detach()
+            # One without a gradient stays the object that it is.
+            kept = values[len(values)] = tensor.detach() if tensor.requires_grad else tensor
             if self.early_stop and len(values) == saved:
                 raise _Stop
             return kept

@@ -55,6 +55,19 @@ fn run_then(c: &Call, out: &[Tensor], then: &Epilogue) -> Result<()> {
     product_then(c.tensor(0)?, c.tensor("mat2")?, &out[0], [1.0, 0.0], then)
 }
 
+/// The gradient of the left matrix, argument `i`, of a product with the next: laid out as that matrix was.
+pub(super) fn left_gradient(c: &VjpCtx, g: Term, i: usize) -> Term {
+    let right = c.arg(i + 1).conj();
+    if c.is_column_major(i) { MM.call((right, g.t())).t() } else { MM.call((g, right.t())) }
+}
+
+/// The gradient of the right matrix, argument `i`: that of a weight, which is used transposed, then needs no copy to be
+/// row-major as the weight is.
+pub(super) fn right_gradient(c: &VjpCtx, g: Term, i: usize) -> Term {
+    let left = c.arg(i - 1).conj();
+    if c.is_column_major(i) { MM.call((g.t(), left)).t() } else { MM.call((left.t(), g)) }
+}
+
 /// Used by quantised layers.
 pub static INT_MM: Op = Op {
     sig: sig("_int_mm(Tensor self, Tensor mat2) -> Tensor"),
@@ -111,8 +124,8 @@ pub static MM: Op = Op {
     ),
     jvp: Jvp::Multilinear(&[]),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| MM.call((c.g(), c.arg(1).t().conj()))),
-        d(1, A0, |c| MM.call((c.arg(0).t().conj(), c.g()))),
+        d(0, A1, |c| left_gradient(c, c.g(), 0)),
+        d(1, A0, |c| right_gradient(c, c.g(), 1)),
     ]),
     samples: &["f32[2,3], f32[3,4]", "i64[2,3], i64[3,2]", "c64[2,2], c64[2,2]"],
     errors: &[

@@ -3,7 +3,7 @@
 //! The matrix product accumulates into a copy of self, so the sum needs no separate pass. If `beta` is zero, self is
 //! not read: its NaNs are ignored.
 
-use super::matmul::{BMM, MM, product_of, product_then, same_dtype};
+use super::matmul::{BMM, left_gradient, product_of, product_then, right_gradient, same_dtype};
 use crate::cpu::epilogue::Epilogue;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
@@ -165,8 +165,8 @@ pub static ADDMM: Op = Op {
     ),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),
-        d(1, A2, |c| MM.call((scaled(c, 4), c.arg(2).t().conj()))),
-        d(2, A1, |c| MM.call((c.arg(1).t().conj(), scaled(c, 4)))),
+        d(1, A2, |c| left_gradient(c, scaled(c, 4), 1)),
+        d(2, A1, |c| right_gradient(c, scaled(c, 4), 2)),
     ]),
     samples: &[
         "f32[2,4], f32[2,3], f32[3,4]",

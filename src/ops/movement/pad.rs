@@ -456,7 +456,8 @@ pub static REPLICATION_PAD3D: Op = Op {
 
 /// Dimension by dimension, each end extended by elements from the other end.
 fn circular(t: &Tensor, pad: &[i64]) -> Result<Outputs> {
-    let mut out = t.clone();
+    // Row-major, as in PyTorch, whatever the order of the input's dimensions.
+    let mut out = Term::from(t).contiguous().ok()?;
     for (d, (before, after)) in by_dim(t.ndim(), pad).into_iter().enumerate() {
         let n = t.size(d) as i64;
         // Crop before the ends are joined.

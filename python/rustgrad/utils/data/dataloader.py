@@ -44,12 +44,34 @@ class _BaseDataLoaderIter:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
         self._dataset = loader.dataset
+        self._num_yielded = 0
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
+        batch = self._next_data()
+        self._num_yielded += 1
+        if self._IterableDataset_len_called is not None and self._num_yielded > self._IterableDataset_len_called:
+            self._warn_of_length()
+        return batch
+
+    def _next_data(self) -> Any:
         raise NotImplementedError
+
+    def _warn_of_length(self):
+        text = (
+            f"Length of IterableDataset {self._dataset} was reported to be {self._IterableDataset_len_called}"
+            f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
+        )
+        if self._loader.num_workers > 0:
+            text += (
+                "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                "IterableDataset replica at each worker. Please see "
+                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+            )
+        warnings.warn(text, stacklevel=3)
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -67,7 +89,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         self._fetch = loader._make_fetch()(loader.dataset)
         self._requests = loader._requests()
 
-    def __next__(self) -> Any:
+    def _next_data(self) -> Any:
         return self._fetch(next(self._requests))
 
 
@@ -78,7 +100,7 @@ class _ThreadedDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         self._batches = loader._iterate_threads()
 
-    def __next__(self) -> Any:
+    def _next_data(self) -> Any:
         return next(self._batches)
 
 
@@ -109,7 +131,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._number = pool.number + 1
         pool.begin(loader._requests())
 
-    def __next__(self) -> Any:
+    def _next_data(self) -> Any:
         pool = self._pool
         if pool is None or pool.number != self._number:
             raise StopIteration
@@ -251,6 +273,8 @@ class DataLoader(Generic[T_co]):
         self.in_order = in_order
         self._iterable = isinstance(dataset, IterableDataset)
         self._pool = None
+        # The length of an iterable data set, once it was asked for: iterators warn when they exceed it.
+        self._IterableDataset_len_called: int | None = None
         if self._iterable:
             self._check_iterable(shuffle, sampler, batch_sampler)
             sampler = _Endless()
@@ -426,7 +450,7 @@ class DataLoader(Generic[T_co]):
         """The number of batches (of samples without batching); TypeError if the data set has no length."""
         if not self._iterable:
             return len(self._index_sampler)
-        samples = len(self.dataset)
+        samples = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return samples
         whole, rest = divmod(samples, self.batch_size)
