@@ -31,6 +31,8 @@ from ._functions import *  # noqa: F403
 from ._histogram import *  # noqa: F403
 from ._lowrank import *  # noqa: F403
 from ._removed import *  # noqa: F403
+from ._segments import *  # noqa: F403
+from ._segments import segment_reduce as _segment_reduce
 from ._settings import *  # noqa: F403
 from ._spectral import *  # noqa: F403
 from ._typed import *  # noqa: F403

@@ -239,7 +239,11 @@ fn pack(hooks: &SavedHooks, t: &Tensor) -> Result<Unpack> {
     Ok(unpack)
 }
 
+/// What a hook unpacked, as the tensor that was saved: itself where neither needs a gradient.
 fn with_edge(t: Tensor, edge: Option<Edge>) -> Tensor {
+    if edge.is_none() && !t.requires_grad() {
+        return t;
+    }
     let t = t.detach();
     if let Some(e) = edge {
         t.set_grad_fn(e);

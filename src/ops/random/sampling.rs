@@ -340,6 +340,10 @@ fn picks(c: &Call) -> Result<Specs> {
     if k <= 0 {
         return Err(Error::runtime("cannot sample n_sample <= 0 samples"));
     }
+    // As in PyTorch, of any dtype: float32 counts no further.
+    if p.size(p.ndim() - 1) > 1 << 24 {
+        return Err(Error::runtime("number of categories cannot exceed 2^24"));
+    }
     if !replacement && k as usize > p.size(p.ndim() - 1) {
         return Err(Error::runtime("cannot sample n_sample > prob_dist.size(-1) samples without replacement"));
     }
