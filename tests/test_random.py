@@ -91,3 +91,10 @@ def test_numbers_are_where_they_belong():
     with pytest.raises(NotImplementedError):
         torch.empty(3, dtype=torch.int64).normal_()
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_multinomial_counts_categories_in_float32(torch):
+    """As in PyTorch, of any dtype."""
+    for dtype in (torch.float32, torch.float64):
+        with pytest.raises(RuntimeError, match=r"number of categories cannot exceed 2\^24"):
+            torch.multinomial(torch.ones(1, dtype=dtype).expand(2**24 + 1), 1)

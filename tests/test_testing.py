@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import importlib
 import subprocess
 import sys
 import weakref
@@ -274,3 +275,13 @@ def test_without_numpy():
         "torch.testing.assert_close(torch.ones(2), torch.ones(2))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_seed_for_one_call(torch):
+    utils = importlib.import_module(f"{torch.__name__}.testing._utils")
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    first = utils.wrapper_set_seed(torch.rand, 3)
+    assert utils.wrapper_set_seed(torch.rand, 3).equal(first) and not first.equal(expected)
+    assert torch.rand(3).equal(expected)

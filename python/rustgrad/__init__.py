@@ -32,7 +32,7 @@ from ._histogram import *  # noqa: F403
 from ._lowrank import *  # noqa: F403
 from ._removed import *  # noqa: F403
 from ._segments import *  # noqa: F403
-from ._segments import segment_reduce as _segment_reduce
+from ._segments import segment_reduce as _segment_reduce  # noqa: F401
 from ._settings import *  # noqa: F403
 from ._spectral import *  # noqa: F403
 from ._typed import *  # noqa: F403
