@@ -103,6 +103,8 @@ class Tensor:
     _backward_hooks: Any
     @property
     def _base(self) -> Tensor | None: ...
+    @property
+    def _cdata(self) -> _int: ...
     def _celu_(self, alpha: Number, scale: Number, input_scale: Number) -> Tensor:
         """`scale * x` where positive, else `scale * alpha * (exp(input_scale * x) - 1)`."""
     def _elu_(self, alpha: Number, scale: Number, input_scale: Number) -> Tensor:

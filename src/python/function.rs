@@ -351,7 +351,12 @@ fn fresh_view<'py>(input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 fn none_facts() -> TensorMeta {
-    TensorMeta { shape: Default::default(), dtype: crate::dtype::DType::F32, device: Default::default(), column_major: false }
+    TensorMeta {
+        shape: Default::default(),
+        dtype: crate::dtype::DType::F32,
+        device: Default::default(),
+        column_major: false,
+    }
 }
 
 /// Live storages and nodes, for leak tests.

@@ -123,10 +123,7 @@ pub static MM: Op = Op {
         run_then,
     ),
     jvp: Jvp::Multilinear(&[]),
-    vjp: Vjp::Each(&[
-        d(0, A1, |c| left_gradient(c, c.g(), 0)),
-        d(1, A0, |c| right_gradient(c, c.g(), 1)),
-    ]),
+    vjp: Vjp::Each(&[d(0, A1, |c| left_gradient(c, c.g(), 0)), d(1, A0, |c| right_gradient(c, c.g(), 1))]),
     samples: &["f32[2,3], f32[3,4]", "i64[2,3], i64[3,2]", "c64[2,2], c64[2,2]"],
     errors: &[
         ("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"),
