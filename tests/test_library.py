@@ -1,5 +1,7 @@
 """Ops that a program defines in Python, `ops`, and names of PyTorch that libraries look up when they are imported."""
 
+import importlib
+import pickle
 import subprocess
 import sys
 import typing
@@ -309,3 +311,51 @@ def test_assert_async(torch):
         torch._assert_async(torch.tensor(0.0), "bad")
     with pytest.raises(TypeError, match="argument 'input' \\(position 1\\) must be Tensor, not int"):
         torch._assert_async(1)
+
+
+def test_errors_of_futures(torch):
+    future = torch.futures.Future()
+    divided, waited = future.then(lambda f: 1 / 0), future.then(lambda f: f.wait())
+    future.set_exception(ValueError("lost"))
+    with pytest.raises(ValueError, match="lost"):
+        future.wait()
+    with pytest.raises(
+        RuntimeError, match="Got the following error when running the callback: ZeroDivisionError: division"
+    ):
+        divided.wait()
+    with pytest.raises(RuntimeError, match="running the callback: ValueError: lost"):
+        torch.futures.wait_all([waited])
+    for refused in (torch.futures.wait_all, torch.futures.collect_all):
+        with pytest.raises(RuntimeError, match="Future can't be None"):
+            refused([future, None])
+    with pytest.raises(RuntimeError, match="Can not pickle torch.futures.Future"):
+        pickle.dumps(future)
+
+
+def test_updates_of_weak_dictionaries(torch):
+    weak = importlib.import_module(f"{torch.__name__}.utils.weak")
+    keys = [torch.ones(2), torch.ones(2)]
+
+    class Pairs:
+        def keys(self):
+            return keys
+
+        def __getitem__(self, key):
+            return [k is key for k in keys].index(True)
+
+    class Breaking(Pairs):
+        def __getitem__(self, key):
+            if key is keys[1]:
+                raise OSError
+            return 7
+
+    found = weak.WeakIdKeyDictionary()
+    found.update(Pairs())
+    assert [found[k] for k in keys] == [0, 1]
+    found.update([(keys[0], 5)])
+    assert found[keys[0]] == 5
+    with pytest.raises(OSError):
+        found.update(Breaking())
+    assert [found[k] for k in keys] == [5, 1]
+    with pytest.raises(TypeError):
+        found.update(42)

@@ -1,6 +1,7 @@
 """`utils._pytree`: flattening and rebuilding containers, structures, paths, and their text."""
 
 import dataclasses
+import enum
 import importlib
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -151,3 +152,31 @@ def test_text(pytree):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert pytree.treespec_loads(pytree.treespec_dumps(pytree.tree_structure(Named(1)))).type is namedtuple
+
+
+def test_paths_of_immutable_collections(torch, pytree):
+    fx = importlib.import_module(f"{torch.__name__}.fx.immutable_collections")
+    tree = fx.immutable_dict(a=fx.immutable_list([1, 2]))
+    found, spec = pytree.tree_flatten_with_path(tree)
+    assert [(pytree.keystr(path), leaf) for path, leaf in found] == [("['a'][0]", 1), ("['a'][1]", 2)]
+    assert spec == pytree.tree_structure(tree)
+
+
+def test_members_of_enums_in_text(pytree):
+    class Kind(enum.Enum):
+        A = 1
+
+    assert '"1"' in pytree.treespec_dumps(pytree.TreeSpec(dict, Kind.A, [pytree.LeafSpec()]))
+
+
+def test_the_deprecated_registration_replaces(pytree):
+    class Pair:
+        pass
+
+    with pytest.warns(FutureWarning, match="_register_pytree_node"):
+        pytree._register_pytree_node(Pair, lambda p: ([1], None), lambda xs, _: Pair())
+    with pytest.warns(FutureWarning), pytest.warns(UserWarning, match="already registered"):
+        pytree._register_pytree_node(Pair, lambda p: ([2], None), lambda xs, _: Pair())
+    assert pytree.tree_leaves(Pair()) == [2]
+    with pytest.raises(ValueError, match="already registered"):
+        pytree.register_pytree_node(Pair, lambda p: ([3], None), lambda xs, _: Pair())

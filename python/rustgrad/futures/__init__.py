@@ -57,26 +57,34 @@ class Future(Generic[T]):
         except concurrent.futures.InvalidStateError:
             raise RuntimeError("Future can only be set once") from None
 
+    def __reduce__(self) -> Any:
+        raise RuntimeError("Can not pickle torch.futures.Future")
+
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
         """Calls `callback(self)` once it is done, in the thread that sets it."""
         self._inner.add_done_callback(lambda _: callback(self))
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """A future of what `callback(self)` returns, called once this one is done."""
+        """A future of what `callback(self)` returns, called once this one is done; of a RuntimeError if it raises."""
         made: Future[S] = Future()
 
         def run(_):
             try:
                 made.set_result(callback(self))
             except Exception as error:
-                made.set_exception(error)
+                text = f"Got the following error when running the callback: {type(error).__name__}: {error}"
+                raised = RuntimeError(text)
+                raised.__cause__ = error
+                made.set_exception(raised)
 
         self._inner.add_done_callback(run)
         return made
 
 
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
-    """A future of the list, done when all are."""
+    """A future of the list, done when all are. RuntimeError: one is None."""
+    if any(f is None for f in futures):
+        raise RuntimeError("Future can't be None")
     made: Future[list[Future[Any]]] = Future()
     left = len(futures)
     if not left:

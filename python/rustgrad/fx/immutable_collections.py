@@ -74,10 +74,12 @@ _pytree.register_pytree_node(
     lambda values: (list(values), None),
     lambda children, _: immutable_list(children),
     serialized_type_name="torch.fx.immutable_collections.immutable_list",
+    flatten_with_keys_fn=lambda values: ([(_pytree.SequenceKey(i), v) for i, v in enumerate(values)], None),
 )
 _pytree.register_pytree_node(
     immutable_dict,
     lambda values: (list(values.values()), list(values)),
     lambda children, keys: immutable_dict(zip(keys, children, strict=True)),
     serialized_type_name="torch.fx.immutable_collections.immutable_dict",
+    flatten_with_keys_fn=lambda values: ([(_pytree.MappingKey(k), v) for k, v in values.items()], list(values)),
 )

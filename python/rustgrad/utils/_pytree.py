@@ -333,7 +333,7 @@ def _register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs):
         FutureWarning,
         stacklevel=2,
     )
-    register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs)
+    _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs)
 
 
 def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):

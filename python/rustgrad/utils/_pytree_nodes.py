@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import NamedTuple
 
@@ -114,7 +115,13 @@ def register_pytree_node(
         SERIALIZED_TYPE_TO_PYTHON_TYPE[serialized_type_name] = cls
 
 
-_private_register_pytree_node = register_pytree_node
+def _private_register_pytree_node(cls: Any, *args: Any, **kwargs: Any) -> None:
+    """`register_pytree_node` that replaces what was registered, with a warning."""
+    if SUPPORTED_NODES.pop(cls, None) is not None:
+        warnings.warn(
+            f"{cls} is already registered as pytree node. Overwriting the previous registration.", stacklevel=2
+        )
+    register_pytree_node(cls, *args, **kwargs)
 
 
 def register_dataclass(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import warnings
 from collections import defaultdict, deque
@@ -175,6 +176,12 @@ def expect_spec(value: object) -> None:
         raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(value)}.")
 
 
+def _value_of(member):
+    if isinstance(member, enum.Enum):
+        return member.value
+    raise TypeError(f"Object of type {type(member).__name__} is not JSON serializable")
+
+
 def _to_json(spec):
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
@@ -188,7 +195,7 @@ def _to_json(spec):
         context = node.to_dumpable_context(spec.context)
     else:
         try:
-            context = json.dumps(spec.context)
+            context = json.dumps(spec.context, default=_value_of)
         except TypeError as error:
             raise TypeError(
                 "Unable to serialize context. Please make the context json dump-able, or register a custom serializer "

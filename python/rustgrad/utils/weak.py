@@ -115,6 +115,17 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     def __len__(self) -> int:
         return len(self.data)
 
+    def update(self, other: Any = (), /, **kwargs: Any) -> None:
+        """Adds the items of a mapping, or of a list of items: all of them, or none if it raises meanwhile."""
+        if hasattr(other, "items"):
+            items = list(other.items())
+        elif hasattr(other, "keys"):
+            items = [(key, other[key]) for key in other.keys()]
+        else:
+            items = list(other)
+        for key, value in (*items, *kwargs.items()):
+            self[key] = value
+
     def keyrefs(self) -> list[Any]:
         """The references to the keys, some of which may be gone when they are used."""
         return list(self.data)
