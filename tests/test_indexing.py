@@ -178,5 +178,13 @@ def test_indices_of_empty_tensors_are_checked(torch):
     for shape, dim, index in (((0, 3), 1, [0, 3]), ((0, 3), 1, [-1]), ((2, 0), 0, [2])):
         with pytest.raises((IndexError, RuntimeError), match="out of"):
             torch.zeros(shape).index_select(dim, torch.tensor(index))
+    # The classes are PyTorch's: those of a matrix are not those of a row.
+    for shape, dim, error, message in (
+        ((0, 3), 1, RuntimeError, "INDICES element is out of DATA bounds"),
+        ((2, 0), 1, RuntimeError, "self indexing axis dim should be positive"),
+        ((0,), 0, IndexError, "index out of range"),
+    ):
+        with pytest.raises(error, match=message):
+            torch.zeros(shape).index_select(dim, torch.tensor([5]))
     assert torch.zeros(0, 3).index_select(1, torch.tensor([2, 0, 1, 1])).shape == (0, 4)
     assert torch.zeros(0, 3).index_select(0, torch.zeros(0, dtype=torch.int64)).shape == (0, 3)

@@ -96,6 +96,8 @@ def test_what_is_refused(torch):
             call()
     with pytest.warns(UserWarning, match="return_complex=False is deprecated"):
         assert torch.stft(x, 8, window=window, return_complex=False).shape[-1] == 2
+    with pytest.warns(UserWarning, match="known to cause spectral leakage"):
+        torch.stft(x, 8, return_complex=True)
     with pytest.warns(UserWarning, match="A window was not provided"):
         assert torch.allclose(torch.istft(torch.stft(x, 8, return_complex=True), 8), x)
 

@@ -551,3 +551,9 @@ def test_copy_takes_numbers(torch):
     y = torch.ones(2, requires_grad=True)
     (y * 2).copy_(3.0).sum().backward()
     assert y.grad.tolist() == [0, 0]
+
+
+def test_full_infers_no_complex_numbers_of_half_precision(torch):
+    torch.set_default_dtype(torch.float16)
+    assert torch.full((1,), 1j).dtype == torch.complex64 and torch.full((1,), 1.0).dtype == torch.float16
+    assert torch.tensor(1j).dtype == torch.complex32

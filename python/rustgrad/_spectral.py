@@ -118,11 +118,18 @@ def stft(
     require(0 < n_fft <= batch.shape[1], f"expected 0 < n_fft < {batch.shape[1]}, but got n_fft={n_fft}")
     require(hop_length > 0, f"expected hop_length > 0, but got hop_length={hop_length}")
     require(0 < win_length <= n_fft, f"expected 0 < win_length <= n_fft, but got win_length={win_length}")
-    if window is not None:
+    if window is None:
+        warnings.warn(
+            "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. Other "
+            "windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage. To suppress "
+            "this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
+            stacklevel=2,
+        )
+        if win_length < n_fft:
+            window = ops["ones"](win_length, dtype=input.dtype, device=input.device)
+    else:
         expected = f"expected a 1D window tensor of size equal to win_length={win_length}"
         require(window.shape == (win_length,), f"{expected}, but got window with size {list(window.shape)}")
-    elif win_length < n_fft:
-        window = ops["ones"](win_length, dtype=input.dtype, device=input.device)
     frames = _frames(batch, window, n_fft, hop_length, align_to_window)
     onesided = not frames.is_complex() if onesided is None else onesided
     mode = _ORTHONORMAL if normalized else _UNSCALED

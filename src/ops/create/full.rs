@@ -76,7 +76,12 @@ pub static FULL: Op = Op {
     body: factory(
         |c| {
             let value = c.scalar("fill_value")?;
-            created(c, c.dtype("dtype").unwrap_or_else(|| scalar_dtype(value)))
+            // As in PyTorch, no complex number of half precision is inferred.
+            let inferred = || match scalar_dtype(value) {
+                DType::C32 => DType::C64,
+                dtype => dtype,
+            };
+            created(c, c.dtype("dtype").unwrap_or_else(inferred))
         },
         |c, out| fill_with(&out[0], c.scalar("fill_value")?),
     ),

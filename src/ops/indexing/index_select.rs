@@ -64,13 +64,16 @@ fn select_spec(c: &Call) -> Result<Specs> {
 fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
     let dim = c.dim("dim");
-    if t.shape().get(dim) == Some(&0) && index.numel() > 0 {
+    if t.ndim() > 1 && t.size(dim) == 0 && index.numel() > 0 {
         return Err(Error::runtime("index_select(): self indexing axis dim should be positive"));
     }
     if t.device().is_gpu() {
         return gpu::index_select(&t.gpu_view()?, dim, &index.gpu_view()?, &out[0].gpu_view()?);
     }
-    index::index_select(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?)
+    let selected = index::index_select(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?);
+    // PyTorch's class where there are no elements to select.
+    let nothing = t.ndim() > 1 && t.numel() == 0;
+    selected.map_err(|e| if nothing { Error::runtime("INDICES element is out of DATA bounds") } else { e })
 }
 
 pub static INDEX_SELECT: Op = Op {
