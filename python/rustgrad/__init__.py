@@ -141,6 +141,9 @@ _LAZY = {
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
     "fork_rng": "random",
+    "get_device_module": "accelerator",
+    "Event": "_streams",
+    "Stream": "_streams",
     "compile": "compiler",
     "lobpcg": "_lobpcg",
     **dict.fromkeys(

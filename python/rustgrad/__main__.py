@@ -27,6 +27,10 @@ _USAGE = """usage: python -m rustgrad script.py [arguments]     runs a PyTorch s
 _TORCH_VERSION = f"2.15.0+rustgrad{rustgrad.__version__}"
 
 
+# The packages that PyTorch brings, and what they are here.
+_NAMES = {"torch": "rustgrad", "functorch": "rustgrad._functorch_names"}
+
+
 class _Torch(importlib.metadata.Distribution):
     """The package `torch` as its metadata would describe it."""
 
@@ -42,7 +46,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds `torch` and `torch.x.y` as `rustgrad` and `rustgrad.x.y`."""
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch" and not name.startswith("torch."):
+        if name not in _NAMES and not name.startswith("torch."):
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
@@ -50,7 +54,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return [_Torch()] if context is None or context.name in (None, "torch") else []
 
     def create_module(self, spec):
-        name = "rustgrad" + spec.name.removeprefix("torch")
+        name = _NAMES.get(spec.name) or "rustgrad" + spec.name.removeprefix("torch")
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:
@@ -64,8 +68,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module
 
     def exec_module(self, module):
-        kept, module.__spec__, module.__loader__, module.__name__ = self._kept
-        sys.modules["torch" + kept.__name__.removeprefix("rustgrad")] = kept
+        asked, kept = module.__spec__.name, self._kept[0]
+        _, module.__spec__, module.__loader__, module.__name__ = self._kept
+        sys.modules[asked] = kept
 
 
 def install():
@@ -76,7 +81,9 @@ def install():
     rustgrad.__version__ = rustgrad.version.__version__ = _TORCH_VERSION
     # Libraries compare it with the name under which they imported it.
     rustgrad.__name__ = "torch"
-    importlib.import_module("rustgrad._native_names").install()
+    native = importlib.import_module("rustgrad._native_names")
+    native.install()
+    native.rename_classes()
     rustgrad._C._set_cuda_alias(True)
     importlib.import_module("rustgrad.cuda")._stands_for_gpu = True
     _install_in_children()

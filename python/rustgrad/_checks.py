@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ._base import Tensor
+from .overrides import handle_torch_function, has_torch_function
 
 __all__: list[str] = []
 
@@ -38,6 +39,9 @@ class SymBool(_Symbolic):
 
 def _assert(condition: Any, message: Any) -> None:
     """`assert` as a function, which a traced graph can hold."""
+    if type(condition) is not Tensor and has_torch_function((condition,)):
+        handle_torch_function(_assert, (condition,), condition, message)
+        return
     assert condition, message
 
 

@@ -8,12 +8,19 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+import rustgrad
+
 from . import _C
 
 __all__: list[str] = []
 
 # Classes of TorchScript's graphs: libraries annotate functions with them.
 _TORCHSCRIPT = ("Argument", "Block", "FunctionSchema", "Graph", "Node", "Type", "Value")
+# Its types, which are names of the top namespace too.
+_SCRIPT_TYPES = (
+    "AnyType AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FutureType IntType InterfaceType ListType "
+    "NoneType NumberType OptionalType PyObjectType RRefType StreamObjType StringType SymBoolType SymIntType TensorType TupleType UnionType"
+)
 # Settings of TorchScript's executors: accepted, without effect.
 _SETTINGS = (
     "_jit_override_can_fuse_on_cpu",
@@ -106,6 +113,17 @@ def install() -> None:
         _jit_can_fuse_on_cpu=_false,
         _jit_can_fuse_on_gpu=_false,
     )
+    for name in _SCRIPT_TYPES.split():
+        names[name] = _of_torchscript(name)
+        setattr(rustgrad, name, names[name])
     for name, value in names.items():
         if not hasattr(_C, name):
             setattr(_C, name, value)
+
+
+def rename_classes() -> None:
+    """Gives the classes of the top namespace PyTorch's module: programs print them, and libraries choose a backend by it."""
+    for name in ("Size", "Tensor", "UntypedStorage", "device", "dtype", "finfo", "iinfo", "layout", "memory_format"):
+        getattr(rustgrad, name).__module__ = "torch.storage" if name == "UntypedStorage" else "torch"
+    rustgrad.OutOfMemoryError.__module__ = "torch"
+    rustgrad.Generator.__module__ = "torch._C"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from . import gpu as _gpu
 from ._C import device as _device
 
@@ -19,6 +21,7 @@ __all__ = [
     "device_count",
     "device_index",
     "empty_cache",
+    "get_device_module",
     "is_available",
     "memory_allocated",
     "set_device_idx",
@@ -63,6 +66,26 @@ class device_index:
 
     def __exit__(self, *error: Any) -> None:
         pass
+
+
+def get_device_module(device: DeviceLike | None = None) -> Any:
+    """The namespace of a kind of device, of the accelerator if None and there is one: `gpu`, `cpu`, `cuda`.
+
+    Raises:
+        RuntimeError: there is no such namespace.
+    """
+    if isinstance(device, str):
+        kind = device.partition(":")[0]
+    elif device is None:
+        kind = "gpu" if is_available() else "cpu"
+    else:
+        kind = _device(device).type
+    try:
+        return importlib.import_module(f"{__package__}.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            f"Invalid device module '{kind}'; expected a kind of device that has a namespace: cpu, cuda, gpu, mps, xpu."
+        ) from None
 
 
 def __dir__() -> list[str]:

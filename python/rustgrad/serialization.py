@@ -55,6 +55,9 @@ __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default
            "get_default_mmap_options", "load", "location_tag", "register_package", "safe_globals", "save",
            "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options"]  # fmt: skip
 
+# The version of pickle in which checkpoints are written.
+DEFAULT_PROTOCOL = 2
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable

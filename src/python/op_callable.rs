@@ -73,6 +73,9 @@ struct OpObject {
     base: PyObject,
     vectorcall: ffi::vectorcallfunc,
     entry: *const Entry,
+    /// What programs note on the function, as they may on a function of Python; null until they do. No collector looks
+    /// into it, which is right for objects that never die.
+    notes: *mut PyObject,
 }
 
 static FUNCTION: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
@@ -393,8 +396,12 @@ fn class_of(py: Python, get: ffi::descrgetfunc, flags: c_ulong) -> PyResult<*mut
             slot(ffi::Py_tp_descr_get, get as *mut c_void),
             slot(ffi::Py_tp_repr, repr as *mut c_void),
         ],
-        members: vec![member(c"__vectorcalloffset__", std::mem::offset_of!(OpObject, vectorcall))],
+        members: vec![
+            member(c"__vectorcalloffset__", std::mem::offset_of!(OpObject, vectorcall)),
+            member(c"__dictoffset__", std::mem::offset_of!(OpObject, notes)),
+        ],
         getset: vec![
+            property(c"__dict__", ffi::PyObject_GenericGetDict, 0),
             property(c"__name__", describe, 0),
             property(c"__doc__", describe, 1),
             property(c"__text_signature__", describe, 2),
@@ -421,7 +428,7 @@ pub fn make<'py>(
         Form::Function => &FUNCTION,
         Form::Method => &METHOD,
     };
-    // SAFETY: the generic allocator allocates our layout; both fields are set before the object is shared.
+    // SAFETY: the generic allocator allocates our layout with zeros; the other fields are set before the object is shared.
     unsafe {
         let o = ffi::PyType_GenericAlloc(class.load(Ordering::Relaxed), 0).cast::<OpObject>();
         if o.is_null() {

@@ -6,11 +6,10 @@ Under `python -m rustgrad script.py` it controls the GPU instead, of any vendor.
 from __future__ import annotations
 
 import importlib
-import time
 import warnings
 from collections import OrderedDict
 
-from .. import _C
+from .. import _C, _streams
 from .. import gpu as _gpu
 from .._typed import make_types
 
@@ -32,8 +31,11 @@ __all__ = [
     "current_device",
     "current_stream",
     "default_stream",
+    "device",
     "device_count",
+    "device_of",
     "empty_cache",
+    "get_arch_list",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
@@ -43,15 +45,18 @@ __all__ = [
     "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
     "ipc_collect",
     "max_memory_allocated",
+    "mem_get_info",
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
     "memory_summary",
+    "nvtx",
     "reset_max_memory_allocated",
     "reset_peak_memory_stats",
     "seed",
@@ -89,6 +94,54 @@ def device_count() -> int:
 def current_device() -> int:
     """The index of the current device; RuntimeError without one."""
     return _gpu_or("current_device")()
+
+
+class device:
+    """`with device(0):` a block on one device. A negative number, None, or any number without a device: no effect."""
+
+    def __init__(self, device: DeviceLike | None) -> None:
+        self.idx = -1 if device is None else _index_of(device)
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        if self.idx >= 0 and is_available():
+            set_device(self.idx)
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+class device_of(device):
+    """`with device_of(tensor):` a block on the device of a tensor; no effect for one on the CPU."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
+
+
+def _index_of(which):
+    """The number of a device that is named by a number, a string or a `device`; ValueError for another kind of device."""
+    if isinstance(which, int):
+        return which
+    named = _C.device(which)
+    if named.type not in ("gpu", "cuda"):
+        raise ValueError(f"Expected a cuda device, but got: {named}")
+    return named.index or 0
+
+
+def get_arch_list() -> list[str]:
+    """No names: nothing is compiled for architectures of NVIDIA."""
+    return []
+
+
+def is_current_stream_capturing() -> bool:
+    """False: work is not recorded into graphs of a device."""
+    return False
+
+
+def mem_get_info(device: DeviceLike | None = None) -> tuple[int, int]:
+    """RuntimeError: wgpu does not say how much memory an adapter has or has left."""
+    _gpu_or("_index")(device)
+    raise RuntimeError("cuda.mem_get_info: the memory of an adapter is not reported. Use memory_allocated.")
 
 
 def get_device_name(device: DeviceLike | None = None) -> str:
@@ -206,35 +259,19 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
 OutOfMemoryError = _C.OutOfMemoryError
 
 
-class Stream:
+class Stream(_streams.Stream):
     """The one order in which a GPU works: streams are accepted and all mean it. RuntimeError without a device."""
 
     def __init__(self, device: DeviceLike | None = None, priority: int = 0, **kwargs: Any) -> None:
         _gpu_or("synchronize")
+        super().__init__("gpu" if device is None else device)
 
-    def synchronize(self) -> None:
-        """Waits for the device."""
-        synchronize()
-
-    def query(self) -> bool:
-        """Whether all work is done: True, after waiting for it."""
-        synchronize()
-        return True
-
-    def wait_stream(self, stream: Stream) -> None:
-        """No effect: there is one order."""
-
-    def wait_event(self, event: Event) -> None:
-        """No effect: there is one order."""
-
-    def record_event(self, event: Event | None = None) -> Event:
+    def record_event(self, event: _streams.Event | None = None) -> _streams.Event:
         """An event after the work so far."""
-        event = event or Event()
-        event.record()
-        return event
+        return super().record_event(event or Event())
 
 
-class Event:
+class Event(_streams.Event):
     """A point in the work of the GPU. RuntimeError without a device.
 
     Recording one with `enable_timing` waits for the device, so that `elapsed_time` is that of the work in between.
@@ -242,37 +279,7 @@ class Event:
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         _gpu_or("synchronize")
-        self._timed, self._at = enable_timing, None
-
-    def record(self, stream: Stream | None = None) -> None:
-        """Sets the point to where the work is now."""
-        if self._timed:
-            synchronize()
-        self._at = time.perf_counter()
-
-    def wait(self, stream: Stream | None = None) -> None:
-        """No effect: there is one order."""
-
-    def query(self) -> bool:
-        """Whether the work before the point is done: True, after waiting for it."""
-        synchronize()
-        return True
-
-    def synchronize(self) -> None:
-        """Waits for the work before the point."""
-        synchronize()
-
-    def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this point to another one.
-
-        Raises:
-            ValueError: an event was not recorded, or has no `enable_timing`.
-        """
-        if not (self._timed and end_event._timed):
-            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-        if self._at is None or end_event._at is None:
-            raise ValueError("Both events must be recorded before calculating elapsed time.")
-        return (end_event._at - self._at) * 1000
+        super().__init__("gpu", enable_timing=enable_timing)
 
 
 class CUDAGraph:
@@ -333,8 +340,8 @@ def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) 
 
 
 def __getattr__(name: str) -> object:
-    if name == "amp":
-        return importlib.import_module(f"{__name__}.amp")
+    if name in ("amp", "nvtx"):
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
 
 

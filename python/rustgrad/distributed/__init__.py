@@ -35,6 +35,7 @@ from .collectives import (
     send,
 )
 from .group import (
+    Backend,
     GroupMember,
     P2POp,
     ProcessGroup,
@@ -54,6 +55,7 @@ from .group import (
 )
 
 __all__ = [
+    "Backend",
     "GroupMember",
     "P2POp",
     "ProcessGroup",
@@ -140,8 +142,10 @@ def is_torchelastic_launched() -> bool:
 
 
 def __getattr__(name: str) -> object:
-    if name in ("fsdp", "nn", "optim", "rpc", "tensor"):
+    if name in ("device_mesh", "distributed_c10d", "fsdp", "nn", "optim", "rpc", "tensor"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name in ("DeviceMesh", "init_device_mesh"):
+        return getattr(importlib.import_module(f"{__name__}.device_mesh"), name)
     raise _absent(__name__, name)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from .._C import Tensor
 
 __all__ = [
+    "Backend",
     "GroupMember",
     "P2POp",
     "ProcessGroup",
@@ -58,6 +59,22 @@ class Work:
 
     def exception(self) -> None:
         """None: it did not fail."""
+
+
+class Backend(str):
+    """The name of a way in which processes communicate, in lower case; a name is all that it is here."""
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return super().__new__(cls, name.lower())
 
 
 class ProcessGroup:

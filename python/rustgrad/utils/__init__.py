@@ -21,6 +21,7 @@ _SUBMODULES = (
     "benchmark",
     "checkpoint",
     "collect_env",
+    "cpp_extension",
     "data",
     "deterministic",
     "dlpack",

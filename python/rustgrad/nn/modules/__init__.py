@@ -1,5 +1,7 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
+from typing import get_type_hints
+
 from . import (  # noqa: F401
     activation,
     adaptive,
@@ -94,7 +96,17 @@ def _describe_forwards():
             forward.__doc__ = "\n\n".join([parts[0], *(p for p in parts[1:] if p.lstrip().startswith("Shape:"))])
 
 
+def _evaluate_annotations():
+    """Annotations of classes become types: a layer's are also evaluated where its names are not known."""
+    ours = {base for cls in map(globals().get, __all__) for base in cls.__mro__ if base.__module__.startswith(__name__)}
+    for cls in ours:
+        if own := cls.__annotations__:
+            types = get_type_hints(cls)
+            cls.__annotations__ = {name: types[name] for name in own}
+
+
 _describe_forwards()
+_evaluate_annotations()
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,7 @@
-"""From a list of samples to one batch: `default_collate`, and `default_convert` for loading without batching."""
+"""From a list of samples to one batch: `default_collate`, and `default_convert` for loading without batching.
+
+Which function makes a batch of which type stands in `default_collate_fn_map`, to which programs add types of their own.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,21 @@ from ._worker import SHARED_FROM, sends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-__all__ = ["default_collate", "default_convert"]
+__all__ = [
+    "collate",
+    "collate_float_fn",
+    "collate_int_fn",
+    "collate_numpy_array_fn",
+    "collate_numpy_scalar_fn",
+    "collate_str_fn",
+    "collate_tensor_fn",
+    "default_collate",
+    "default_collate_fn_map",
+    "default_convert",
+]
 
 
 def _is_numpy(value):
@@ -60,20 +75,13 @@ def default_convert(data: Any) -> Any:
     return data
 
 
-def _collate_numpy(batch):
-    _check_numpy(batch[0])
-    if batch[0].shape == ():
-        return as_tensor(batch)
-    return _stacked([as_tensor(b) for b in batch])
-
-
-def _collate_sequence(batch):
+def _collate_sequence(batch, fn_map):
     first = batch[0]
     if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(default_collate(samples) for samples in zip(*batch, strict=True)))
+        return type(first)(*(collate(samples, collate_fn_map=fn_map) for samples in zip(*batch, strict=True)))
     if not all(len(sample) == len(first) for sample in batch):
         raise RuntimeError("each element in list of batch should be of equal size")
-    columns = [default_collate(samples) for samples in zip(*batch, strict=True)]
+    columns = [collate(samples, collate_fn_map=fn_map) for samples in zip(*batch, strict=True)]
     return columns if isinstance(first, tuple) else _rebuild(first, columns, MutableSequence)
 
 
@@ -92,32 +100,89 @@ def _stacked(tensors):
     return stack(tensors, 0, out=out)
 
 
+def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Tensors, stacked along a new first dimension."""
+    return _stacked(list(batch))
+
+
+def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Arrays of NumPy as tensors, stacked; TypeError for texts and objects."""
+    _check_numpy(batch[0])
+    return _stacked([as_tensor(b) for b in batch])
+
+
+def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Numbers of NumPy, and its arrays without dimensions, as one tensor."""
+    _check_numpy(batch[0])
+    return as_tensor(list(batch))
+
+
+def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Floats as a tensor of float64."""
+    return tensor(list(batch), dtype=float64)
+
+
+def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Ints as a tensor."""
+    return tensor(list(batch))
+
+
+def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Sequence[Any]:
+    """Texts as they are."""
+    return batch
+
+
+# Texts and floats come before NumPy's: some of its types are subclasses of them.
+default_collate_fn_map: dict[type | tuple[type, ...], Callable[..., Any]] = {
+    Tensor: collate_tensor_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+}
+
+
+def _function_for(first, fn_map):
+    """What makes a batch of values like `first`: the entry of its type, else of the first type in the map that it has."""
+    if exact := fn_map.get(type(first)):
+        return exact
+    if _is_numpy(first) and not isinstance(first, (str, bytes)):
+        return collate_numpy_array_fn if first.shape else collate_numpy_scalar_fn
+    return next((fn for kind, fn in fn_map.items() if isinstance(first, kind)), None)
+
+
+def collate(batch: Sequence[Any], *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
+    """A batch of samples, made by the functions of a map from types; containers are taken apart.
+
+    Args:
+        batch (list): samples of one structure.
+        collate_fn_map (dict, optional): from a type, or a tuple of types, to a function of the values and of the
+            keyword `collate_fn_map`. An exact type goes before the first one of which the value is an instance.
+
+    Raises:
+        TypeError: a sample of a type that is neither in the map nor a container.
+        RuntimeError: sequences of different lengths, or tensors of different shapes.
+    """
+    first = batch[0]
+    if collate_fn_map is not None and (fn := _function_for(first, collate_fn_map)):
+        return fn(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        columns = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in first}
+        return _rebuild(first, columns, MutableMapping)
+    if isinstance(first, Sequence) and not isinstance(first, (str, bytes)):
+        return _collate_sequence(batch, collate_fn_map)
+    raise TypeError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
+    )
+
+
 def default_collate(batch: Sequence[Any]) -> Any:
     """Stacks samples: tensors and arrays along a new first dimension, numbers into a tensor, containers by part.
 
-    Strings stay as they are. Floats become float64, ints int64.
+    Strings stay as they are. Floats become float64, ints int64. `default_collate_fn_map` says how to make a batch of other types.
 
     Raises:
         TypeError: a sample of another type.
         RuntimeError: sequences of different lengths, or tensors of different shapes.
     """
-    first = batch[0]
-    if isinstance(first, Tensor):
-        return _stacked(list(batch))
-    # NumPy's strings are strings too.
-    if isinstance(first, (str, bytes)):
-        return batch
-    if _is_numpy(first):
-        return _collate_numpy(list(batch))
-    if isinstance(first, float):
-        return tensor(list(batch), dtype=float64)
-    if isinstance(first, int):
-        return tensor(list(batch))
-    if isinstance(first, Mapping):
-        columns = {key: default_collate([sample[key] for sample in batch]) for key in first}
-        return _rebuild(first, columns, MutableMapping)
-    if isinstance(first, Sequence):
-        return _collate_sequence(batch)
-    raise TypeError(
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
-    )
+    return collate(batch, collate_fn_map=default_collate_fn_map)
