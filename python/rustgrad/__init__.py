@@ -187,6 +187,8 @@ __all__ = sorted(
     {*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"}
     - {"__config__", "__future__", "_dynamo", "_inductor"}
 )
+# A function written in Python in PyTorch, of which libraries ask whether it has this keyword.
+_C.ops["meshgrid"].__kwdefaults__ = {"indexing": None}
 
 
 def __getattr__(name):

@@ -7,6 +7,7 @@ import warnings
 
 from . import _C, _utils
 from ._C import Size, Tensor
+from ._own import is_own
 from .storage import storage_of
 
 
@@ -227,7 +228,7 @@ def _is_foreign(func):
     """Whether a function is PyTorch's, which does not take these tensors and would ask here again and again."""
     bound = getattr(func, "__self__", None)
     home = getattr(bound, "__objclass__", None) or getattr(func, "__objclass__", func)
-    return (getattr(home, "__module__", None) or "").partition(".")[0] == "torch"
+    return (getattr(home, "__module__", None) or "").partition(".")[0] == "torch" and not is_own(home)
 
 
 def _in_class(result, cls):

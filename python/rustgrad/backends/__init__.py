@@ -4,9 +4,20 @@ Scripts write `backends.cudnn.benchmark = True` or ask `backends.mps.is_availabl
 attributes without effect, and nothing is available.
 """
 
+import contextlib
+
 from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, nnpack, openmp, opt_einsum
 
-__all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum"]
+__all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "flags_frozen"]
+
+
+def flags_frozen() -> bool:
+    """False: the switches can be set."""
+    return False
+
+
+# Libraries open this block around an assignment to a switch.
+__allow_nonbracketed_mutation = contextlib.nullcontext
 
 
 def __dir__() -> list[str]:

@@ -21,6 +21,7 @@ from collections import OrderedDict, defaultdict
 from .. import _C
 from .._base import Size, Tensor, dtype, ops
 from .._base import device as _device
+from .._own import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -341,7 +342,7 @@ class Audit:
             return self._walk(own["_compiled_state"].function, place)
         if "_compile_disabled" in own:
             raise Unsafe(f"{place} is disabled")
-        if (getattr(o, "__module__", None) or "").startswith("rustgrad"):
+        if is_own(o):
             self._trusted(o, place)
         else:
             for name in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -369,7 +370,8 @@ class Audit:
             raise Unsafe(f"{place} is {module}.{o.__qualname__}, which may depend on more than its arguments")
 
     def _module(self, o, place):
-        name, space = o.__name__, vars(o)
+        # Under `python -m rustgrad` the package says that its name is `torch`.
+        name, space = "rustgrad" if o is sys.modules["rustgrad"] else o.__name__, vars(o)
         if name != "rustgrad" and not name.startswith("rustgrad.") and name not in ("math", "operator"):
             if type(o) is not types.ModuleType or "__getattr__" in space:
                 raise Unsafe(f"{place} is the module '{name}', which looks up attributes itself")
@@ -405,7 +407,7 @@ class Audit:
             return
         if issubclass(o, BaseException) and o.__module__ == "builtins":
             return
-        if (o.__module__ or "").startswith("rustgrad"):
+        if is_own(o):
             if constructed and not (o is Tensor or o.__name__ in _TRUSTED_CLASSES or self._is_kind(o)):
                 raise Unsafe(f"{place} is the class {o.__name__}")
             if not o.__flags__ & (1 << 8) and id(o) not in self._classes:
@@ -415,7 +417,7 @@ class Audit:
         if constructed and _is_native(o):
             raise Unsafe(f"{place} is the class {o.__module__}.{o.__qualname__}, which is not written in Python")
         for k in o.__mro__:
-            if k is object or (k.__module__ or "").startswith("rustgrad") or not k.__flags__ & (1 << 9):
+            if k is object or is_own(k) or not k.__flags__ & (1 << 9):
                 continue
             if id(k) in self._classes and not (constructed and id(k) not in self._constructed):
                 continue
@@ -460,7 +462,7 @@ class Audit:
             return self._nn_module(o, place)
         if isinstance(o, Optimizer):
             return self._optimizer(o, place)
-        heap = t.__flags__ & (1 << 9) and not (t.__module__ or "").startswith("rustgrad")
+        heap = t.__flags__ & (1 << 9) and not is_own(t)
         if not (heap or t is types.SimpleNamespace) or not hasattr(o, "__dict__"):
             raise Unsafe(f"{place} is an object of type {t.__module__}.{t.__qualname__}")
         for k in t.__mro__[:-1]:
@@ -479,10 +481,10 @@ class Audit:
     def _nn_module(self, o, place):
         t = type(o)
         ours = (t.__module__ or "").startswith("rustgrad.nn.modules")
-        if not ours and (t.__module__ or "").startswith("rustgrad"):
+        if not ours and is_own(t):
             raise Unsafe(f"{place} is a {t.__name__}")
         for k in t.__mro__[:-1]:
-            if (k.__module__ or "").startswith("rustgrad"):
+            if is_own(k):
                 self._class(k, place)
         self._class(t, place)
         space = vars(o)

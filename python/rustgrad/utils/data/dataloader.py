@@ -38,8 +38,31 @@ class _DatasetKind:
 THREAD = "thread"
 
 
+def _draw_seed(loader: Any) -> int:
+    """The base of the workers' seeds. A pass without workers draws it too, and the generator continues alike;
+    one with workers that are there already does not."""
+    return random_seed(loader.generator)
+
+
+def _make_fetch(loader: Any) -> _MapFetcher | _IterableFetcher:
+    if loader._dataset_kind == _DatasetKind.Iterable:
+        size = loader.batch_size if loader._auto_collation else None
+        return _IterableFetcher(loader._auto_collation, loader.collate_fn, size, loader.drop_last)
+    return _MapFetcher(loader._auto_collation, loader.collate_fn)
+
+
+def _requests(loader: Any) -> Iterator[Any]:
+    """What the fetcher is called with: nothing for an iterable data set, which says itself when it ends."""
+    if loader._dataset_kind == _DatasetKind.Iterable:
+        return itertools.repeat(None)
+    return iter(loader._index_sampler)
+
+
 class _BaseDataLoaderIter:
-    """An iterator over the batches of one pass, which knows how many there are."""
+    """An iterator over the batches of one pass, which knows how many there are.
+
+    Of the loader it reads what is public and PyTorch's names: libraries give it loaders of their own.
+    """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
@@ -85,9 +108,9 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
-        loader._draw_seed()
-        self._fetch = loader._make_fetch()(loader.dataset)
-        self._requests = loader._requests()
+        _draw_seed(loader)
+        self._fetch = _make_fetch(loader)(loader.dataset)
+        self._requests = _requests(loader)
 
     def _next_data(self) -> Any:
         return self._fetch(next(self._requests))
@@ -111,25 +134,25 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         from ._processes import ProcessPool
 
         super().__init__(loader)
-        pool = loader._pool
+        pool = getattr(loader, "_pool", None)
         if pool is None or not pool.processes:
             pool = ProcessPool(
-                loader._draw_seed(),
+                _draw_seed(loader),
                 loader.dataset,
-                loader._make_fetch(),
+                _make_fetch(loader),
                 loader.num_workers,
                 loader.worker_init_fn,
-                loader._context,
+                getattr(loader, "_context", None),
                 max(1, loader.prefetch_factor or 1),
                 loader.timeout,
-                loader.in_order,
+                getattr(loader, "in_order", True),
             )
         if loader.persistent_workers:
             loader._pool = pool
         self._pool: ProcessPool | None = pool
         self._processes = list(pool.processes)
         self._number = pool.number + 1
-        pool.begin(loader._requests())
+        pool.begin(_requests(loader))
 
     def _next_data(self) -> Any:
         pool = self._pool
@@ -148,12 +171,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _close(self):
         pool, self._pool = self._pool, None
-        if pool is not None and pool is not self._loader._pool:
+        if pool is not None and pool is not getattr(self._loader, "_pool", None):
             pool.shutdown()
 
     # The name in PyTorch; programs call it to end persistent workers.
     def _shutdown_workers(self):
-        pool, self._pool, self._loader._pool = self._pool or self._loader._pool, None, None
+        pool = self._pool or getattr(self._loader, "_pool", None)
+        self._pool = self._loader._pool = None
         if pool is not None:
             pool.shutdown()
 
@@ -386,17 +410,6 @@ class DataLoader(Generic[T_co]):
                 raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
-    def _make_fetch(self):
-        batched = self.batch_sampler is not None
-        if self._iterable:
-            return _IterableFetcher(batched, self.collate_fn, self.batch_size, self.drop_last)
-        return _MapFetcher(batched, self.collate_fn)
-
-    def _requests(self):
-        if self._iterable:
-            return itertools.repeat(None)
-        return iter(self._index_sampler)
-
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
@@ -411,20 +424,15 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
-    def _draw_seed(self) -> int:
-        """The base of the workers' seeds. A pass without workers draws it too, and the generator continues alike;
-        one with workers that are there already does not."""
-        return random_seed(self.generator)
-
     def _iterate_threads(self):
         pool = self._pool
         # An iterable data set needs fresh streams, so its workers cannot be kept.
         keep = self.persistent_workers and not self._iterable
         if pool is None:
-            seed = self._draw_seed()
+            seed = _draw_seed(self)
             pool = ThreadPool(
                 self.dataset,
-                self._make_fetch(),
+                _make_fetch(self),
                 self.num_workers,
                 self.worker_init_fn,
                 seed,
@@ -435,7 +443,7 @@ class DataLoader(Generic[T_co]):
                 self._pool = pool
         finished = False
         try:
-            yield from pool.run(self._requests(), self.timeout)
+            yield from pool.run(_requests(self), self.timeout)
             finished = True
         finally:
             if not keep or not finished:
