@@ -19,23 +19,38 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 /// Python's binary operators: the op, the op for a number on the left (`""`: the same op with the number first), and
-/// the method of a tensor on the right.
+/// the method of a tensor on the right, which is the one that `__torch_function__` is handed.
 const BINARY: [(&str, &str, &str); 12] = [
-    ("add", "add~", "__radd__"),
+    ("add", "add~", "add"),
     ("sub", "rsub~", "__rsub__"),
-    ("mul", "mul~", "__rmul__"),
-    ("div", "rdiv", "__rtruediv__"),
+    ("mul", "mul~", "mul"),
+    ("div", "rdiv", "__rdiv__"),
     ("floor_divide", "floor_divide.scalar", "__rfloordiv__"),
     ("remainder", "remainder.scalar", "__rmod__"),
     ("matmul", "", "__rmatmul__"),
-    ("bitwise_and", "bitwise_and~", "__rand__"),
-    ("bitwise_or", "bitwise_or~", "__ror__"),
-    ("bitwise_xor", "bitwise_xor~", "__rxor__"),
+    ("bitwise_and", "bitwise_and~", "bitwise_and"),
+    ("bitwise_or", "bitwise_or~", "bitwise_or"),
+    ("bitwise_xor", "bitwise_xor~", "bitwise_xor"),
     ("bitwise_left_shift", "bitwise_left_shift.scalar", "__rlshift__"),
     ("bitwise_right_shift", "bitwise_right_shift.scalar", "__rrshift__"),
 ];
 const UNARY: [&str; 4] = ["neg", "positive", "abs", "bitwise_not"];
 const COMPARE: [&str; 6] = ["lt", "le", "eq", "ne", "gt", "ge"];
+
+/// The method that `__torch_function__` is handed for an operator: the op's but for those that PyTorch names otherwise.
+fn handed(op: &'static str) -> &'static str {
+    match op {
+        "floor_divide" => "__floordiv__",
+        "bitwise_and" => "__and__",
+        "bitwise_or" => "__or__",
+        "bitwise_xor" => "__xor__",
+        "bitwise_left_shift" => "__lshift__",
+        "bitwise_right_shift" => "__rshift__",
+        "bitwise_not" => "__invert__",
+        "eq" => "__eq__",
+        _ => op,
+    }
+}
 
 struct Slots {
     binary: Vec<Option<Operator>>,
@@ -165,7 +180,7 @@ fn taken(py: Python, [left, right]: [&str; 2], a: *mut PyObject, b: *mut PyObjec
 
 unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
-        let methods = [BINARY[I].0, BINARY[I].2];
+        let methods = [handed(BINARY[I].0), BINARY[I].2];
         if overrides::active()
             && let Some(answer) = taken(py, methods, a, b)?
         {
@@ -253,7 +268,7 @@ unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: 
 unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
         if overrides::active()
-            && let Some(answer) = overrides::slot(py, UNARY[I], &[a])?
+            && let Some(answer) = overrides::slot(py, handed(UNARY[I]), &[a])?
         {
             return Ok(answer);
         }
@@ -269,7 +284,7 @@ unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
 
 unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -> *mut PyObject {
     guard_object(|py| {
-        let method = COMPARE[which as usize];
+        let method = handed(COMPARE[which as usize]);
         if overrides::active()
             && let Some(answer) = overrides::slot(py, method, &[a, b])?
         {

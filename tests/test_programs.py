@@ -1,0 +1,290 @@
+"""What libraries ask of PyTorch beside its ops: classes' modules, notes on functions, names to import, loaders of their own."""
+
+import importlib
+import operator
+import os
+import subprocess
+import sys
+import textwrap
+import typing
+
+import pytest
+from support import target
+
+own = pytest.mark.skipif(target.STAND_IN, reason="what rustgrad answers where PyTorch has more")
+
+
+def run(tmp_path, program):
+    """The lines that a program prints under `python -m rustgrad`."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(program))
+    done = subprocess.run(
+        [sys.executable, "-m", "rustgrad", str(script)], capture_output=True, text=True, timeout=300, env={**os.environ}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@own
+def test_classes_say_that_they_are_of_torch(tmp_path):
+    """opt_einsum and others find the library of an array by the module of its class; a subclass still calls its ops."""
+    program = """
+    import pickle
+    import torch
+
+    class Sub(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    for c in (torch.Tensor, torch.Size, torch.device, torch.dtype, torch.finfo, torch.layout, torch.Generator):
+        print(c)
+    s = torch.ones(2).as_subclass(Sub)
+    print(0.5 + s, 2 / s, s @ s)
+    print(pickle.loads(pickle.dumps((torch.float32, torch.ones(2).shape, torch.device("cpu"), torch.ones(1)))))
+    print(torch.TensorType.__name__, torch.DeviceObjType.__name__)
+    """
+    names = [f"<class 'torch.{n}'>" for n in "Tensor Size device dtype finfo layout _C.Generator".split()]
+    assert run(tmp_path, program) == [
+        *names,
+        "Sub([1.5000, 1.5000]) Sub([2., 2.]) Sub(2.)",
+        "(torch.float32, torch.Size([2]), device(type='cpu'), tensor([1.]))",
+        "TensorType DeviceObjType",
+    ]
+
+
+@own
+def test_compiled_functions_name_torch(tmp_path):
+    """The audit of what a function reads knows the package under the name of `torch`, and its classes."""
+    program = """
+    import torch
+
+    @torch.compile(fullgraph=True)
+    def f(x):
+        assert isinstance(x, torch.Tensor)
+        return torch.sin(x).to(torch.float64) + torch.nn.functional.relu(x)
+
+    print(f(torch.zeros(2)))
+    model = torch.compile(torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.ReLU()), fullgraph=True)
+    print(model(torch.ones(1, 2)).shape)
+    """
+    assert run(tmp_path, program) == ["tensor([0., 0.], dtype=torch.float64)", "torch.Size([1, 1])"]
+
+
+@own
+def test_functorch(tmp_path):
+    program = """
+    import functorch, torch
+    from functorch import make_functional, make_functional_with_buffers, combine_state_for_ensemble, vmap, jacrev
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)
+    x = torch.ones(4, 3)
+    f, params = make_functional(model)
+    print(torch.equal(f(params, x), model(x)), [p.is_leaf and p.requires_grad for p in params])
+    print(functorch.grad(lambda p: f(p, x).sum())(params)[1])
+    bn = torch.nn.BatchNorm1d(3)
+    try:
+        make_functional(bn)
+    except RuntimeError as e:
+        print("make_functional_with_buffers" in str(e))
+    g, p, b = make_functional_with_buffers(bn.eval())
+    print(torch.equal(g(p, b, x), bn(x)), len(b))
+    h, ps, bs = combine_state_for_ensemble([torch.nn.Linear(3, 2) for _ in range(5)])
+    print(vmap(h, (0, 0, None))(ps, bs, x).shape, jacrev(torch.sin)(torch.zeros(2)))
+    """
+    assert run(tmp_path, program) == [
+        "True [True, True]",
+        "tensor([4., 4.])",
+        "True",
+        "True 3",
+        "torch.Size([5, 4, 2]) tensor([[1., 0.],\n        [0., 1.]])".split("\n")[0],
+        "        [0., 1.]])",
+    ]
+
+
+@own
+def test_functions_take_notes(torch):
+    """Libraries mark functions of `nn.functional`, which in PyTorch are written in Python."""
+    relu = torch.nn.functional.relu
+    relu._note = [1]
+    try:
+        assert torch.nn.functional.relu._note == [1] and vars(relu) == {"_note": [1]}
+    finally:
+        del relu._note
+    assert not hasattr(relu, "_note") and torch.meshgrid.__kwdefaults__ == {"indexing": None}
+    with pytest.raises(AttributeError):
+        relu.__name__ = "other"
+
+
+def test_operators_hand_over_the_methods_of_pytorch(torch):
+    seen = []
+
+    class Sub(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    s, i, T = torch.ones(1).as_subclass(Sub), torch.ones(1, dtype=torch.int64).as_subclass(Sub), torch.Tensor
+    cases = [
+        (operator.add, (2, s), T.add), (operator.mul, (2, s), T.mul), (operator.sub, (2, s), T.__rsub__),
+        (operator.truediv, (2, s), T.__rdiv__), (operator.floordiv, (s, 2), T.__floordiv__), (operator.and_, (i, 1), T.__and__),
+        (operator.or_, (1, i), T.bitwise_or), (operator.xor, (i, i), T.__xor__), (operator.lshift, (i, 1), T.__lshift__),
+        (operator.invert, (i,), T.__invert__), (operator.eq, (s, 1), T.__eq__), (operator.lt, (s, 1), T.lt),
+    ]  # fmt: skip
+    for function, args, method in cases:
+        seen.clear()
+        function(*args)
+        assert seen == [method], function
+
+
+def test_a_traced_assert(torch):
+    fx = importlib.import_module(f"{torch.__name__}.fx")
+
+    def f(x):
+        torch._assert(x.shape[0] == 2, "two rows")
+        return x + 1
+
+    graph = fx.symbolic_trace(f)
+    assert "_assert" in graph.code and graph(torch.zeros(2)).tolist() == [1, 1]
+    with pytest.raises(AssertionError, match="two rows"):
+        graph(torch.zeros(3))
+
+
+def test_annotations_of_layers_are_types(torch):
+    """fastai evaluates what a layer gives as its annotations among its own names."""
+    for layer in (torch.nn.CrossEntropyLoss(), torch.nn.Linear(1, 1), torch.nn.ReLU(), torch.nn.Conv2d(1, 1, 1)):
+        typing.get_type_hints(layer, globalns={}, localns={})
+    assert torch.nn.Module.__annotations__["training"] is bool
+
+
+def test_collate_takes_types_of_the_program(torch):
+    collate = importlib.import_module(f"{torch.__name__}.utils.data._utils.collate")
+
+    class Point:
+        def __init__(self, x):
+            self.x = x
+
+    def points(batch, *, collate_fn_map=None):
+        return collate.collate([p.x for p in batch], collate_fn_map=collate_fn_map)
+
+    with pytest.raises(TypeError, match="default_collate: batch must contain"):
+        collate.default_collate([Point(1), Point(2)])
+    collate.default_collate_fn_map[Point] = points
+    try:
+        made = torch.utils.data.default_collate([{"p": (Point(1), "a")}, {"p": (Point(2), "b")}])
+        assert made["p"][0].tolist() == [1, 2] and made["p"][1] in (("a", "b"), ["a", "b"])
+    finally:
+        del collate.default_collate_fn_map[Point]
+    only = {torch.Tensor: lambda batch, collate_fn_map=None: list(batch)}
+    assert len(collate.collate([torch.ones(1), torch.ones(2)], collate_fn_map=only)) == 2
+    with pytest.raises(TypeError):
+        collate.collate([1, 2], collate_fn_map=only)
+    assert collate.np_str_obj_array_pattern.search("<U3") and not collate.np_str_obj_array_pattern.search("<f4")
+
+
+def test_an_iterator_of_a_loader_that_is_no_dataloader(torch):
+    """fastai hands the iterators an object with the attributes that PyTorch's loader has."""
+    module = importlib.import_module(f"{torch.__name__}.utils.data.dataloader")
+
+    class Loader:
+        dataset = range(3)
+        _IterableDataset_len_called, _auto_collation, drop_last, num_workers, timeout = None, False, False, 0, 0
+        collate_fn, generator, pin_memory, pin_memory_device, prefetch_factor = (
+            staticmethod(lambda x: x),
+            None,
+            False,
+            "",
+            None,
+        )
+        _dataset_kind = module._DatasetKind.Iterable
+        _index_sampler = range(10**6)
+        multiprocessing_context, worker_init_fn, persistent_workers, in_order = None, None, False, True
+
+        def _get_shared_seed(self):
+            return None
+
+    assert list(module._SingleProcessDataLoaderIter(Loader())) == [0, 1, 2]
+
+
+@own
+def test_names_of_devices_and_extensions(torch):
+    from rustgrad.utils import cpp_extension
+    from rustgrad.utils.data._utils.pin_memory import pin_memory
+
+    with torch.cuda.device(0), torch.cuda.device_of(torch.ones(1)), torch.cuda.device("cuda:0"):
+        pass
+    with pytest.raises(ValueError, match="Expected a cuda device"):
+        torch.cuda.device("cpu")
+    assert torch.cuda.get_arch_list() == [] and torch.cuda.is_current_stream_capturing() is False
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        torch.cuda.nvtx.range_push("a")
+    with pytest.raises(RuntimeError, match="NVTX"), torch.cuda.nvtx.range("a"):
+        pass
+    with pytest.raises(RuntimeError, match="there is no CUDA"):
+        torch.cuda.mem_get_info()
+    for refuses in (cpp_extension.load, cpp_extension.load_inline, cpp_extension.CppExtension):
+        with pytest.raises(NotImplementedError, match="C\\+\\+ interface, which is not here"):
+            refuses("name", [])
+    assert torch.get_device_module("cpu") is torch.cpu and torch.get_device_module(torch.device("cpu")) is torch.cpu
+    with pytest.raises(RuntimeError, match="Invalid device module 'xyz'"):
+        torch.get_device_module("xyz")
+    x = [torch.ones(1)]
+    assert pin_memory(x) is x and torch.serialization.DEFAULT_PROTOCOL == 2
+    assert torch.backends.flags_frozen() is False
+
+
+def test_streams_of_the_cpu(torch):
+    stream, event = torch.Stream("cpu"), torch.Event("cpu")
+    assert stream.device == event.device == torch.device("cpu") and isinstance(stream, torch.Stream)
+    assert stream.query()
+    stream.synchronize()
+
+
+@own
+def test_events_tell_time(torch):
+    stream, start, end = (
+        torch.Stream("cpu"),
+        torch.Event("cpu", enable_timing=True),
+        torch.Event("cpu", enable_timing=True),
+    )
+    with pytest.raises(ValueError, match="must be recorded"):
+        start.elapsed_time(end)
+    with stream:
+        start.record(stream)
+        assert stream.record_event(end) is end and end.query() and start.elapsed_time(end) >= 0
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        start.elapsed_time(torch.Event("cpu"))
+
+
+@own
+def test_a_device_mesh_of_one_process(torch):
+    dist = torch.distributed
+    try:
+        mesh = dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
+        assert dist.is_initialized() and (mesh.ndim, mesh.shape, mesh.size(), mesh.size(0)) == (2, (1, 1), 1, 1)
+        assert mesh.get_coordinate() == [0, 0] and mesh.get_rank() == mesh.get_local_rank("model") == 0
+        assert mesh["data"] == mesh["data"] != mesh and dist.get_world_size(mesh["data"].get_group()) == 1
+        assert repr(mesh) == "DeviceMesh((data=1, model=1), 'cpu', stride=(1, 1))"
+        assert repr(dist.DeviceMesh("cpu", [0])) == "DeviceMesh((1,), 'cpu', stride=(1,))"
+        with pytest.raises(KeyError, match="no dimension 'other'"):
+            mesh["other"]
+        with pytest.raises(RuntimeError, match="2 dimensions"):
+            mesh.get_group()
+        with pytest.raises(IndexError):
+            mesh.get_group(2)
+    finally:
+        dist.destroy_process_group()
+    for wrong, error in (((2,), ValueError), ((1, 1), ValueError)):
+        with pytest.raises(error):
+            dist.init_device_mesh("cpu", wrong, mesh_dim_names=("a",))
+    with pytest.raises(RuntimeError, match="with index"):
+        dist.init_device_mesh("cpu:0", (1,))
+    with pytest.raises(RuntimeError, match="unique"):
+        dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("a", "a"))
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    assert dist.Backend("NCCL") == "nccl" == dist.Backend.NCCL
+    with pytest.raises(ValueError):
+        dist.Backend(3)
+    assert importlib.import_module("rustgrad.distributed.distributed_c10d").all_reduce is dist.all_reduce
