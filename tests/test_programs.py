@@ -288,3 +288,13 @@ def test_a_device_mesh_of_one_process(torch):
     with pytest.raises(ValueError):
         dist.Backend(3)
     assert importlib.import_module("rustgrad.distributed.distributed_c10d").all_reduce is dist.all_reduce
+
+
+@own
+def test_names_of_distributed_programs(torch):
+    remote = importlib.import_module("rustgrad.distributed.autograd")
+    errors = importlib.import_module("rustgrad.distributed.elastic.multiprocessing.errors")
+    assert remote.is_available() is False and errors.record(run) is run and issubclass(errors.ChildFailedError, Exception)
+    for refuses in (remote.context, remote.DistAutogradContext, lambda: remote.backward(0, [])):
+        with pytest.raises(NotImplementedError, match="processes do not call each other"):
+            refuses()

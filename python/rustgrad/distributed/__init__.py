@@ -142,7 +142,7 @@ def is_torchelastic_launched() -> bool:
 
 
 def __getattr__(name: str) -> object:
-    if name in ("device_mesh", "distributed_c10d", "fsdp", "nn", "optim", "rpc", "tensor"):
+    if name in ("autograd", "device_mesh", "distributed_c10d", "elastic", "fsdp", "nn", "optim", "rpc", "tensor"):
         return importlib.import_module(f"{__name__}.{name}")
     if name in ("DeviceMesh", "init_device_mesh"):
         return getattr(importlib.import_module(f"{__name__}.device_mesh"), name)

@@ -1,0 +1,1 @@
+"""`rustgrad.distributed.elastic`: names that libraries import; nothing starts workers again here."""
