@@ -294,7 +294,14 @@ def test_a_device_mesh_of_one_process(torch):
 def test_names_of_distributed_programs(torch):
     remote = importlib.import_module("rustgrad.distributed.autograd")
     errors = importlib.import_module("rustgrad.distributed.elastic.multiprocessing.errors")
-    assert remote.is_available() is False and errors.record(run) is run and issubclass(errors.ChildFailedError, Exception)
+    assert (
+        remote.is_available() is False and errors.record(run) is run and issubclass(errors.ChildFailedError, Exception)
+    )
     for refuses in (remote.context, remote.DistAutogradContext, lambda: remote.backward(0, [])):
         with pytest.raises(NotImplementedError, match="processes do not call each other"):
             refuses()
+
+
+def test_types_for_annotations(torch):
+    types = importlib.import_module(f"{torch.__name__}.nn.common_types")
+    assert types._size_2_t == int | tuple[int, int] and types._ratio_any_t == float | tuple[float, ...]
