@@ -305,3 +305,13 @@ def test_names_of_distributed_programs(torch):
 def test_types_for_annotations(torch):
     types = importlib.import_module(f"{torch.__name__}.nn.common_types")
     assert types._size_2_t == int | tuple[int, int] and types._ratio_any_t == float | tuple[float, ...]
+
+
+def test_ops_that_may_launch_triton(torch):
+    """A library defines them where there is no Triton too, and calls another kernel there."""
+
+    @torch.library.triton_op("programs_test::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    assert twice(torch.ones(2)).tolist() == [2, 2] == torch.ops.programs_test.twice(torch.ones(2)).tolist()

@@ -35,7 +35,7 @@ _SETTINGS = (
     "_log_api_usage_metadata",
     "_log_api_usage_once",
 )
-_KEYS = "CPU CUDA XPU MPS Meta Autograd AutogradCPU AutogradCUDA AutocastCPU AutocastCUDA AutocastXPU ADInplaceOrView Functionalize Python"
+_KEYS = "CPU CUDA XPU MPS Meta Autograd AutogradCPU AutogradCUDA AutocastCPU AutocastCUDA AutocastXPU ADInplaceOrView Functionalize Python CompositeExplicitAutograd CompositeImplicitAutograd"
 DispatchKey = enum.Enum("DispatchKey", {name: name for name in _KEYS.split()})
 
 

@@ -437,11 +437,16 @@ def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
-def triton_op(name: str, fn: Any = None, /, **options: Any) -> Any:
-    """NotImplementedError: there is no Triton here."""
-    raise NotImplementedError(
-        "library.triton_op: Triton kernels do not run here. Hint: write the op in Python with custom_op."
-    )
+def triton_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    schema: str | None = None,
+) -> Any:
+    """`custom_op` for a function that launches Triton kernels, which `wrap_triton` refuses when the function gets there."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def wrap_triton(triton_kernel: Any, /) -> Any:

@@ -5,11 +5,12 @@ What a call gives without computing it is known on the meta device: `with torch.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NoReturn
 
 from .._absent import getattr_of
 
-__all__ = ["FakeTensor", "FakeTensorMode", "is_fake"]
+__all__ = ["FakeTensor", "FakeTensorMode", "is_fake", "unset_fake_temporarily"]
 
 
 def _refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
@@ -31,6 +32,10 @@ class FakeTensorMode:
 def is_fake(x: object) -> bool:
     """False: there are no fake tensors; those of the meta device are none in PyTorch either."""
     return False
+
+
+# `with unset_fake_temporarily() as mode:` a block without effect: the mode is None.
+unset_fake_temporarily = contextlib.nullcontext
 
 
 __getattr__ = getattr_of(__name__)

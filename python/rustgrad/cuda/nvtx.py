@@ -25,3 +25,7 @@ def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
     """`with range("name"):` RuntimeError, there is no NVTX."""
     range_push(msg.format(*args, **kwargs))
     yield
+
+
+def __dir__() -> list[str]:
+    return __all__
