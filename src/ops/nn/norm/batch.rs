@@ -19,11 +19,8 @@ pub static OPS: &[&Op] = &[&BATCH_NORM, &NATIVE_BATCH_NORM, &UPDATE_STATS];
 const SIG: Signature = sig(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> Tensor[]",
 );
-const TRAINING: usize = SIG.arg("training");
-const MOMENTUM: usize = SIG.arg("momentum");
-const EPS: usize = SIG.arg("eps");
 /// Weight, bias and the running statistics.
-const PARAMETERS: [usize; 4] = [1, 2, 3, 4];
+const PARAMETERS: [&str; 4] = ["weight", "bias", "running_mean", "running_var"];
 
 pub(super) fn check_rank(x: &Tensor) -> Result<()> {
     if x.ndim() >= 2 {
@@ -57,11 +54,11 @@ fn check(c: &Call) -> Result<()> {
     if mean.is_some() != var.is_some() {
         return Err(Error::value("running_mean and running_var must either both be None or neither be None"));
     }
-    if mean.is_none() && !c.flag(TRAINING) {
+    if mean.is_none() && !c.flag("training") {
         return Err(Error::runtime("running_mean must be defined in evaluation mode"));
     }
-    for (name, i) in ["weight", "bias", "running_mean", "running_var"].into_iter().zip(PARAMETERS) {
-        check_length(name, c.opt_tensor(i), channels)?;
+    for name in PARAMETERS {
+        check_length(name, c.opt_tensor(name), channels)?;
     }
     check_float(x, "batch_norm")
 }
@@ -69,11 +66,11 @@ fn check(c: &Call) -> Result<()> {
 fn infer(c: &Call) -> Result<Specs> {
     check(c)?;
     let x = c.tensor(0)?;
-    if c.flag(TRAINING) {
+    if c.flag("training") {
         check_elements(x)?;
     }
     let dtype = statistic_dtype(x, &PARAMETERS.map(|i| c.opt_tensor(i)))?;
-    let count = if c.flag(TRAINING) { x.size(1) } else { 0 };
+    let count = if c.flag("training") { x.size(1) } else { 0 };
     let statistic = Spec::new(&[count], dtype, x.device());
     Ok(smallvec![result(x, None)?, statistic.clone(), statistic])
 }
@@ -90,9 +87,9 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let (mean, var) = (line(c.opt_tensor("running_mean"))?, line(c.opt_tensor("running_var"))?);
     let [weight, bias, mean, var] = [&weight, &bias, &mean, &var].map(|t| t.as_ref().map(|t| t.cpu_view()).transpose());
     let (weight, bias, running) = (weight?, bias?, mean?.zip(var?));
-    let o = Channels { input: x.cpu_view()?, weight, bias, groups: None, eps: c.float(EPS)? };
-    if c.flag(TRAINING) {
-        let momentum = c.float(MOMENTUM)?;
+    let o = Channels { input: x.cpu_view()?, weight, bias, groups: None, eps: c.float("eps")? };
+    if c.flag("training") {
+        let momentum = c.float("momentum")?;
         let running = running.map(|(mean, var)| Running { mean, var, momentum });
         return channels::normalise(&o, running, y.cpu_view()?, out[1].cpu_view()?, out[2].cpu_view()?);
     }
@@ -103,8 +100,8 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?;
     let format = format_of(x, None);
-    let (running, eps) = (c.opt_tensor("running_mean").zip(c.opt_tensor("running_var")), c.float(EPS)?);
-    if !c.flag(TRAINING) {
+    let (running, eps) = (c.opt_tensor("running_mean").zip(c.opt_tensor("running_var")), c.float("eps")?);
+    if !c.flag("training") {
         let Some((mean, var)) = running else { return Err(Error::internal("evaluation without running statistics")) };
         return out[0].copy_raw(&by_running(c, mean, var, eps).ok()?);
     }
@@ -122,8 +119,8 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     gpu::normalise(&of, &y.gpu_view()?, &mean?, &rstd?, &var?)?;
     let Some((mean, var)) = running else { return Ok(()) };
     let n = x.numel() / x.size(1);
-    approach(mean, Term::from(&out[1]), c.float(MOMENTUM)?)?;
-    approach(var, unbiased(Term::from(&variance), n), c.float(MOMENTUM)?)
+    approach(mean, Term::from(&out[1]), c.float("momentum")?)?;
+    approach(var, unbiased(Term::from(&variance), n), c.float("momentum")?)
 }
 
 /// The unbiased variance of `n` elements. Of one it is none, as on the CPU: 0 / 0.
@@ -149,8 +146,8 @@ fn by_running(c: &Call, mean: &Tensor, var: &Tensor, eps: f64) -> Term {
 }
 
 fn saved(c: &VjpCtx) -> Saved {
-    let given = !c.flag(TRAINING);
-    let eps = c.float(EPS);
+    let given = !c.flag("training");
+    let eps = c.float("eps");
     let (mean, rstd) = if given {
         let wide = |i: usize| if c.meta_of(i).dtype == DType::F64 { c.arg(i) } else { c.arg(i).to_dtype(DType::F32) };
         (c.arg(3), (wide(4) + eps).rsqrt())
@@ -253,15 +250,12 @@ pub static NATIVE_BATCH_NORM: Op = Op {
     ..OP
 };
 
-/// The running statistics, each of which may be absent.
-const RUNNING: [usize; 2] = [1, 2];
-
 fn infer_stats(c: &Call) -> Result<Specs> {
     let x = c.tensor(0)?;
     check_rank(x)?;
     check_float(x, "batch_norm_update_stats_cpu")?;
     check_elements(x)?;
-    let running = RUNNING.map(|i| c.opt_tensor(i));
+    let running = [c.opt_tensor("running_mean"), c.opt_tensor("running_var")];
     check_length("running_mean", running[0], x.size(1))?;
     check_length("running_var", running[1], x.size(1))?;
     let statistic = Spec::new(&[x.size(1)], statistic_dtype(x, &running)?, x.device());
@@ -274,11 +268,19 @@ fn update_stats(c: &Call) -> Result<Outputs> {
     let dims: Ints = (0..x.ndim() as i64).filter(|&d| d != 1).collect();
     let moments = VAR_MEAN_CORRECTION.calls((Term::from(x).to_dtype(wide), dims, 0.0))?;
     let (var, mean) = (Term::from(&moments[0]), Term::from(&moments[1]));
-    let news = [mean.clone(), unbiased(var.clone(), x.numel() / x.size(1))];
-    for (i, new) in RUNNING.into_iter().zip(news) {
-        c.opt_tensor(i).map_or(Ok(()), |running| approach(running, new, c.float(3)?))?;
+    let momentum = c.float("momentum")?;
+    if let Some(running) = c.opt_tensor("running_mean") {
+        approach(running, mean.clone(), momentum)?;
+    }
+    if let Some(running) = c.opt_tensor("running_var") {
+        approach(running, unbiased(var.clone(), x.numel() / x.size(1)), momentum)?;
     }
     Ok(smallvec![mean.to_dtype(specs[0].dtype).ok()?, var.to_dtype(specs[0].dtype).ok()?])
+}
+
+/// Those of the running statistics, arguments 1 and 2, that there are.
+fn moved_stats(c: &Call) -> u32 {
+    u32::from(c.opt_tensor("running_mean").is_some()) << 1 | u32::from(c.opt_tensor("running_var").is_some()) << 2
 }
 
 pub static UPDATE_STATS: Op = Op {
@@ -289,7 +291,7 @@ pub static UPDATE_STATS: Op = Op {
     forms: F,
     body: opaque(infer_stats, update_stats),
     vjp: Vjp::Missing,
-    moves: |c| RUNNING.iter().filter(|&&i| c.opt_tensor(i).is_some()).fold(0, |bits, &i| bits | 1 << i),
+    moves: moved_stats,
     samples: &[
         "f32[4,3](nograd), None, None, 0.1",
         "f32[2,3,4](nograd), f32[3](nograd), f32[3](pos, nograd), 0.1",
