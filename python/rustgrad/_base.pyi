@@ -83,6 +83,7 @@ from rustgrad import baddbmm as baddbmm
 from rustgrad import baddbmm_ as baddbmm_
 from rustgrad import bartlett_window as bartlett_window
 from rustgrad import batch_norm as batch_norm
+from rustgrad import batch_norm_update_stats as batch_norm_update_stats
 from rustgrad import bernoulli as bernoulli
 from rustgrad import bilinear as bilinear
 from rustgrad import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
