@@ -221,3 +221,13 @@ def test_gradients_with_channels_last_are_as_accurate(torch):
     last(x.contiguous(memory_format=torch.channels_last)).backward(g.contiguous(memory_format=torch.channels_last))
     close(last.weight.grad.double(), exact.weight.grad, 2e-5)
     close(last.bias.grad.double(), exact.bias.grad, 2e-5)
+
+
+def test_batch_norm_update_stats_moves_the_running_statistics(torch):
+    """The figures are PyTorch's."""
+    x, mean, var = torch.arange(12.0).reshape(2, 3, 2), torch.zeros(3), torch.ones(3)
+    of_batch = torch.batch_norm_update_stats(x, mean, var, 0.1)
+    torch.testing.assert_close(of_batch[0], torch.tensor([3.5, 5.5, 7.5]))
+    torch.testing.assert_close(of_batch[1], torch.full((3,), 9.25))
+    torch.testing.assert_close(mean, torch.tensor([0.35, 0.55, 0.75]))
+    torch.testing.assert_close(var, torch.full((3,), 0.9 + 0.1 * 9.25 * 4 / 3))

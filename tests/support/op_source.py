@@ -21,7 +21,7 @@ ACCESSORS = (
 OF_FORMULAS = "arg|wants|shape|sizes|ndim|meta_of"
 TYPE = r"(?:::<[^>()]*>)?"
 POSITION = re.compile(rf"\b(?:c|call|example|c\.call)\.(?:{ACCESSORS}){TYPE}\(\s*(\d+)\s*\)")
-NAME = re.compile(rf'(?<![A-Z])\.(?:{ACCESSORS}|{OF_FORMULAS}){TYPE}\(\s*"(\w+)"\s*\)')
+NAME = re.compile(rf'(?<![A-Z])(?<!sig)\.(?:{ACCESSORS}|{OF_FORMULAS}){TYPE}\(\s*"(\w+)"\s*\)')
 LOOP = re.compile(r"for (\w+) in (\[[^\]]*\])|(\[[^\]]*\])(?:\.into_iter\(\)|\.iter\(\))?\s*\.\w+\(\|&?(\w+)\|")
 CLOSURE = re.compile(r"let (\w+) = (?:move )?\|([^|]*)\|")
 GIVEN_A_CALL = re.compile(r"&(?:'\w+ )?(?:impl )?(?:Call|VjpCtx|BatchedCall|Arguments|Dimensions)\b")
