@@ -3,7 +3,7 @@
 use super::Op;
 use super::body::Call;
 use super::gradient::VjpCtx;
-use super::value::{Arguments, Key, Value};
+use super::value::{Arguments, Key, Value, mismatch};
 use crate::error::Result;
 use crate::layout::{Dims, wrap_dim, wrap_dims};
 
@@ -83,11 +83,4 @@ impl Call<'_> {
         }
         Ok(())
     }
-}
-
-/// An argument that is not what its declaration says: a mistake in the op, which no caller can make.
-#[cold]
-#[track_caller]
-pub(super) fn mismatch(op: &Op, key: impl Key, expected: &str) -> ! {
-    panic!("{}: argument {key} is not {expected}", op.name())
 }

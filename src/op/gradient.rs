@@ -4,9 +4,8 @@
 //! arguments of the call. It neither sums over broadcast dimensions nor casts: the engine does (`autograd::engine`).
 
 use super::body::Call;
-use super::dims::mismatch;
 use super::term::Term;
-use super::value::{Arguments, Key, Value};
+use super::value::{Arguments, Key, Value, mismatch};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};

@@ -220,8 +220,7 @@ pub trait Arguments {
     }
     /// An enumerated string as a Rust enum.
     fn choice<T: Enumerated>(&self, key: impl Key) -> T {
-        self.opt_choice(key)
-            .unwrap_or_else(|| super::dims::mismatch(self.op(), key, "one of the strings that the signature lists"))
+        self.opt_choice(key).unwrap_or_else(|| mismatch(self.op(), key, "one of the strings that the signature lists"))
     }
     fn opt_choice<T: Enumerated>(&self, key: impl Key) -> Option<T> {
         match self.argument(key) {
@@ -332,4 +331,11 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     fn from(o: Option<T>) -> Self {
         o.map_or(Value::None, Into::into)
     }
+}
+
+/// An argument that is not what its declaration says: a mistake in the op, which no caller can make.
+#[cold]
+#[track_caller]
+pub(super) fn mismatch(op: &Op, key: impl Key, expected: &str) -> ! {
+    panic!("{}: argument {key} is not {expected}", op.name())
 }

@@ -3,10 +3,12 @@
 //! Operators on a number and a tensor do not use these (`2 - x` is `rsub`); only the functions do, because PyTorch lets
 //! a few of them take a number for a tensor. Two numbers give a 0-d tensor.
 
-use super::arith::{MINUS, MINUS_SCALED, PLUS, PLUS_SCALED, QUOTIENT, TIMES, by_alpha, no_bool, without_alpha};
+use super::arith::{ALPHA, MINUS, MINUS_SCALED, PLUS, PLUS_SCALED, QUOTIENT, TIMES, by_alpha, no_bool, without_alpha};
 use crate::op::*;
 
 pub static OPS: &[&Op] = &[&ADD_SCALAR, &SUB_SCALAR, &MUL_SCALAR, &DIV_SCALAR];
+
+const _: () = assert!(ADD_SCALAR.sig.arg("alpha") == ALPHA && SUB_SCALAR.sig.arg("alpha") == ALPHA);
 
 const NUMBER_FIRST: Op = Op {
     forms: FO,
