@@ -56,7 +56,6 @@ const CIRCLES: &[(&[&str], &str)] = &[
         &["op::body", "op::choice", "op::generator", "op::signature", "op::tracer", "op::value"],
         "an argument's kind, its values and the call that has them define each other",
     ),
-    (&["op::dims", "op::gradient"], "a formula checks its dimensions against what was saved"),
     (
         &["ops::activation::piecewise_backward", "ops::activation::smooth", "ops::activation::smooth_backward"],
         "an op and its gradient name each other",
