@@ -1,6 +1,5 @@
 //! Dimensions among the arguments of a call: dispatch has checked their range before a body or a formula reads them.
 
-use super::Op;
 use super::body::Call;
 use super::gradient::VjpCtx;
 use super::value::{Arguments, Key, Value, mismatch};
