@@ -26,7 +26,8 @@ HEAD = """# Beside other libraries
 
 Written by `benches/peers/compare.py`: on the CPU, medians of several rounds in turns, each library in a process of its own with its default
 threads. In brackets the time as a multiple of rustgrad's. PyTorch and rustgrad run eagerly; steps in MLX are compiled by `mx.compile`, tinygrad's
-by `TinyJit`; candle and burn are Rust programs. All train from the same numbers, and agree in the loss of the fifth step to three digits.
+by `TinyJit`, and both are made for GPUs first; candle and burn are Rust programs, without Python's part of a call. All train from the same numbers,
+and agree in the loss of the fifth step to three digits.
 A training step is forward, loss, backward, Adam and reading the loss.
 """
 

@@ -36,7 +36,7 @@ fn main() {
             burn_rows::ops(&mut found);
             burn_rows::model(&mut found, false);
             burn_rows::model(&mut found, true);
-            found.print("burn 0.22.1 (ndarray)");
+            found.print("burn 0.22.1 (Flex)");
         }
         _ => panic!("usage: peers candle|burn"),
     }
