@@ -206,9 +206,15 @@ pub static BATCH_NORM: Op = Op {
     ..OP
 };
 
-/// The running statistics of a call that moves them: arguments 3 and 4, if 5 says so.
+/// The running statistics that a call has, one bit each.
+fn given_statistics(c: &Call) -> u32 {
+    let given = ["running_mean", "running_var"].into_iter().filter(|&name| c.opt_tensor(name).is_some());
+    given.fold(0, |bits, name| bits | 1 << name.position(&c.op.sig))
+}
+
+/// The running statistics of a call that moves them: those that there are, if argument 5 says so.
 pub(super) fn running_statistics(c: &Call) -> u32 {
-    if c.flag(5) && c.opt_tensor("running_mean").is_some() { 1 << 3 | 1 << 4 } else { 0 }
+    if c.flag(5) { given_statistics(c) } else { 0 }
 }
 
 pub static NATIVE_BATCH_NORM: Op = Op {
@@ -278,11 +284,6 @@ fn update_stats(c: &Call) -> Result<Outputs> {
     Ok(smallvec![mean.to_dtype(specs[0].dtype).ok()?, var.to_dtype(specs[0].dtype).ok()?])
 }
 
-/// Those of the running statistics, arguments 1 and 2, that there are.
-fn moved_stats(c: &Call) -> u32 {
-    u32::from(c.opt_tensor("running_mean").is_some()) << 1 | u32::from(c.opt_tensor("running_var").is_some()) << 2
-}
-
 pub static UPDATE_STATS: Op = Op {
     sig: sig(
         "batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum) -> Tensor[]",
@@ -291,7 +292,7 @@ pub static UPDATE_STATS: Op = Op {
     forms: F,
     body: opaque(infer_stats, update_stats),
     vjp: Vjp::Missing,
-    moves: moved_stats,
+    moves: given_statistics,
     samples: &[
         "f32[4,3](nograd), None, None, 0.1",
         "f32[2,3,4](nograd), f32[3](nograd), f32[3](pos, nograd), 0.1",
