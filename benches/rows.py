@@ -102,6 +102,20 @@ def small_matrices(torch) -> dict:
     }
 
 
+def linear_layers(torch) -> dict:
+    """A linear layer and the gradients of its weight and bias, which are dropped before each step."""
+    found = {}
+    for rows, inputs, outputs in ((64, 512, 512), (8, 1024, 1024)):
+        layer, x = torch.nn.Linear(inputs, outputs), torch.rand(rows, inputs)
+
+        def both(layer=layer, x=x):
+            layer.zero_grad()
+            layer(x).sum().backward()
+
+        found[f"Linear({inputs}, {outputs}) and backward, {rows} rows"] = timed(both)
+    return found
+
+
 def channels(torch) -> dict:
     """Batch and group normalisation and pooling of images, forward and backward."""
     nn, functional = torch.nn, torch.nn.functional
@@ -441,6 +455,7 @@ PARTS = (
     large,
     matrices,
     small_matrices,
+    linear_layers,
     pointwise,
     reductions,
     indexing,
