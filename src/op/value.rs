@@ -67,6 +67,13 @@ impl<'a> Value<'a> {
     pub fn is_none(&self) -> bool {
         matches!(self, Value::None)
     }
+    /// The items of a list of tensors.
+    pub fn list(&self) -> &[Option<Tensor>] {
+        match self {
+            Value::Tensors(list) => list,
+            _ => &[],
+        }
+    }
     /// Whether any tensor in this argument satisfies `test`. Hot path: avoids the iterator of `tensors()`.
     #[inline]
     pub fn any_tensor(&self, test: impl FnMut(&Tensor) -> bool) -> bool {

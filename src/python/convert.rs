@@ -6,9 +6,11 @@
 use super::object::borrow;
 use crate::dtype::Scalar;
 use crate::op::Ints;
+use crate::rt::reserve;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 pub fn type_name(o: &Bound<PyAny>) -> String {
     o.get_type().name().map_or_else(|_| "object".into(), |n| n.to_string())
@@ -140,11 +142,18 @@ pub fn to_bool(o: &Bound<PyAny>) -> Option<bool> {
 
 /// The items of a list or tuple.
 fn sequence<'py>(o: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
+    if let Ok(list) = o.cast_exact::<PyList>() {
+        return Some(list.iter().collect());
+    }
+    if let Ok(tuple) = o.cast_exact::<PyTuple>() {
+        return Some(tuple.iter().collect());
+    }
     // SAFETY: `o` is a live object.
     let fits = unsafe { ffi::PyList_Check(o.as_ptr()) != 0 || ffi::PyTuple_Check(o.as_ptr()) != 0 };
     if !fits {
         return None;
     }
+    // A subclass may have an order of its own.
     o.try_iter().ok()?.collect::<PyResult<Vec<_>>>().ok()
 }
 
@@ -158,9 +167,12 @@ pub fn scalar_list(o: &Bound<PyAny>) -> PyResult<Option<Vec<Scalar>>> {
 }
 pub fn tensor_list(o: &Bound<PyAny>, holes: bool) -> PyResult<Option<Vec<Option<crate::tensor::Tensor>>>> {
     let Some(items) = sequence(o) else { return Ok(None) };
-    let one = |i: &Bound<PyAny>| match borrow(i.as_ptr()) {
-        Some(t) => Some(Some(t.clone())),
-        None => (holes && i.is_none()).then_some(None),
-    };
-    Ok(items.iter().map(one).collect())
+    let mut tensors = reserve::room(items.len())?;
+    for item in &items {
+        match borrow(item.as_ptr()) {
+            None if !(holes && item.is_none()) => return Ok(None),
+            t => tensors.push(t.cloned()),
+        }
+    }
+    Ok(Some(tensors))
 }

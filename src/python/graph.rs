@@ -9,6 +9,7 @@ use crate::autograd::{self, Node, history};
 use crate::tensor::{Edge, Foreign, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyObject;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
@@ -287,6 +288,22 @@ pub fn _requires_grad_(t: &Bound<PyAny>, on: bool) -> PyResult<()> {
         on,
         false,
     )
+}
+
+/// The parameters that have a gradient, and their gradients.
+#[pyfunction]
+pub fn _with_grad<'py>(params: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+    let (py, name) = (params.py(), intern!(params.py(), "grad"));
+    let (having, grads) = (PyList::empty(py), PyList::empty(py));
+    for param in params.try_iter()? {
+        let param = param?;
+        let grad = param.getattr(name)?;
+        if !grad.is_none() {
+            having.append(param)?;
+            grads.append(grad)?;
+        }
+    }
+    Ok((having, grads))
 }
 
 /// Whether a tensor was created in inference mode.

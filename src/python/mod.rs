@@ -148,6 +148,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(hooks::_is_checkpoint_valid, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
         wrap_pyfunction!(graph::_is_inference, m)?,
+        wrap_pyfunction!(graph::_with_grad, m)?,
         wrap_pyfunction!(dlpack::_to_dlpack, m)?,
         wrap_pyfunction!(dlpack::_from_dlpack, m)?,
         wrap_pyfunction!(object::_as_subclass, m)?,

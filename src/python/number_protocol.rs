@@ -18,39 +18,27 @@ use smallvec::smallvec;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// Python's binary operators: the op, the op for a number on the left (`""`: the same op with the number first), and
-/// the method of a tensor on the right, which is the one that `__torch_function__` is handed.
-const BINARY: [(&str, &str, &str); 12] = [
-    ("add", "add~", "add"),
-    ("sub", "rsub~", "__rsub__"),
-    ("mul", "mul~", "mul"),
-    ("div", "rdiv", "__rdiv__"),
-    ("floor_divide", "floor_divide.scalar", "__rfloordiv__"),
-    ("remainder", "remainder.scalar", "__rmod__"),
-    ("matmul", "", "__rmatmul__"),
-    ("bitwise_and", "bitwise_and~", "bitwise_and"),
-    ("bitwise_or", "bitwise_or~", "bitwise_or"),
-    ("bitwise_xor", "bitwise_xor~", "bitwise_xor"),
-    ("bitwise_left_shift", "bitwise_left_shift.scalar", "__rlshift__"),
-    ("bitwise_right_shift", "bitwise_right_shift.scalar", "__rrshift__"),
+/// Python's binary operators: the op, the op for a number on the left (`""`: the same op with the number first), and the
+/// methods that `__torch_function__` is handed for a tensor on the left and on the right.
+const BINARY: [(&str, &str, [&str; 2]); 12] = [
+    ("add", "add~", ["add", "add"]),
+    ("sub", "rsub~", ["sub", "__rsub__"]),
+    ("mul", "mul~", ["mul", "mul"]),
+    ("div", "rdiv", ["div", "__rdiv__"]),
+    ("floor_divide", "floor_divide.scalar", ["__floordiv__", "__rfloordiv__"]),
+    ("remainder", "remainder.scalar", ["remainder", "__rmod__"]),
+    ("matmul", "", ["matmul", "__rmatmul__"]),
+    ("bitwise_and", "bitwise_and~", ["__and__", "bitwise_and"]),
+    ("bitwise_or", "bitwise_or~", ["__or__", "bitwise_or"]),
+    ("bitwise_xor", "bitwise_xor~", ["__xor__", "bitwise_xor"]),
+    ("bitwise_left_shift", "bitwise_left_shift.scalar", ["__lshift__", "__rlshift__"]),
+    ("bitwise_right_shift", "bitwise_right_shift.scalar", ["__rshift__", "__rrshift__"]),
 ];
-const UNARY: [&str; 4] = ["neg", "positive", "abs", "bitwise_not"];
-const COMPARE: [&str; 6] = ["lt", "le", "eq", "ne", "gt", "ge"];
-
-/// The method that `__torch_function__` is handed for an operator: the op's but for those that PyTorch names otherwise.
-fn handed(op: &'static str) -> &'static str {
-    match op {
-        "floor_divide" => "__floordiv__",
-        "bitwise_and" => "__and__",
-        "bitwise_or" => "__or__",
-        "bitwise_xor" => "__xor__",
-        "bitwise_left_shift" => "__lshift__",
-        "bitwise_right_shift" => "__rshift__",
-        "bitwise_not" => "__invert__",
-        "eq" => "__eq__",
-        _ => op,
-    }
-}
+/// The op and the method that is handed on.
+const UNARY: [(&str, &str); 4] =
+    [("neg", "neg"), ("positive", "positive"), ("abs", "abs"), ("bitwise_not", "__invert__")];
+const COMPARE: [(&str, &str); 6] =
+    [("lt", "lt"), ("le", "le"), ("eq", "__eq__"), ("ne", "ne"), ("gt", "gt"), ("ge", "ge")];
 
 struct Slots {
     binary: Vec<Option<Operator>>,
@@ -90,7 +78,7 @@ fn find(name: &str) -> Option<&'static Op> {
 
 fn slots() -> &'static Slots {
     SLOTS.get_or_init(|| {
-        let binary = |&(name, reflected, _): &(&str, &str, &str)| {
+        let binary = |&(name, reflected, _): &(&str, &str, [&str; 2])| {
             let tensor = find(name)?;
             let reflected = match (reflected, reflected.strip_suffix('~')) {
                 ("rdiv", _) => Reflected::Reciprocal,
@@ -107,8 +95,8 @@ fn slots() -> &'static Slots {
         };
         Slots {
             binary: BINARY.iter().map(binary).collect(),
-            unary: UNARY.iter().map(|n| find(n)).collect(),
-            compare: COMPARE.iter().map(|n| find(n)).collect(),
+            unary: UNARY.iter().map(|(n, _)| find(n)).collect(),
+            compare: COMPARE.iter().map(|(n, _)| find(n)).collect(),
             pow: power(),
             reciprocal: find("reciprocal"),
             mul: find("mul"),
@@ -180,7 +168,7 @@ fn taken(py: Python, [left, right]: [&str; 2], a: *mut PyObject, b: *mut PyObjec
 
 unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
-        let methods = [handed(BINARY[I].0), BINARY[I].2];
+        let methods = BINARY[I].2;
         if overrides::active()
             && let Some(answer) = taken(py, methods, a, b)?
         {
@@ -268,12 +256,12 @@ unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: 
 unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
         if overrides::active()
-            && let Some(answer) = overrides::slot(py, handed(UNARY[I]), &[a])?
+            && let Some(answer) = overrides::slot(py, UNARY[I].1, &[a])?
         {
             return Ok(answer);
         }
         let (Some(t), Some(op)) = (borrow(a), slots().unary[I]) else { return Ok(not_implemented()) };
-        if UNARY[I] == "bitwise_not" && t.dtype().category() > Category::Int {
+        if UNARY[I].0 == "bitwise_not" && t.dtype().category() > Category::Int {
             return Err(PyTypeError::new_err(
                 "~ (operator.invert) is only implemented on integer and Boolean-type tensors",
             ));
@@ -284,7 +272,7 @@ unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
 
 unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -> *mut PyObject {
     guard_object(|py| {
-        let method = handed(COMPARE[which as usize]);
+        let method = COMPARE[which as usize].1;
         if overrides::active()
             && let Some(answer) = overrides::slot(py, method, &[a, b])?
         {

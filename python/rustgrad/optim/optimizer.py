@@ -16,6 +16,7 @@ from itertools import chain
 
 from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, ops, tensor, typename
 from .._base import _set_grad_enabled as set_mode
+from .._base import _with_grad as tensors_with_grad
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
 
@@ -128,8 +129,7 @@ def numbers(*names: str, **pairs: tuple[str, str]) -> tuple[tuple[str, str, int 
 
 def with_grad(group):
     """(parameters, gradients) of a group, without those that have no gradient."""
-    pairs = [(p, grad) for p in group["params"] if (grad := p.grad) is not None]
-    return [p for p, _ in pairs], [grad for _, grad in pairs]
+    return tensors_with_grad(group["params"])
 
 
 def _require_fused(params):

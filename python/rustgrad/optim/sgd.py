@@ -85,9 +85,14 @@ class SGD(Optimizer):
         if not group["momentum"]:
             self._fused_step(group, lr, params, grads, [], False)
             return True
-        states = [self.state[p] for p in params]
+        state_of = self.state
+        states = [state_of[p] for p in params]
+        buffers = [state.get("momentum_buffer") for state in states]
+        first = [buffer is None for buffer in buffers]
+        if True not in first:
+            self._fused_step(group, lr, params, grads, buffers, False)
+            return True
         # Parameters whose first gradient comes later than that of others take their first step by themselves.
-        first = [state.get("momentum_buffer") is None for state in states]
         for p, state, is_first in zip(params, states, first, strict=True):
             if is_first:
                 state["momentum_buffer"] = zeros_like(p)

@@ -100,6 +100,8 @@ impl Computed for f64 {
 struct Item<'a, const N: usize> {
     update: &'a dyn AnyUpdate<N>,
     tensors: [&'a Tensor; N],
+    /// Whether the tensors can be walked as one run of memory each.
+    alike: bool,
 }
 
 /// The body of an op that writes to lists of tensors and returns nothing. The tensors of one parameter are on one device.
@@ -116,31 +118,34 @@ pub(super) fn run<U: Update<N>, const N: usize>(
 ) -> Result<()> {
     let rows = rows(c, lists)?;
     let updates = reserve::try_list((0..rows.len()).map(update))?;
-    let item = |(tensors, update): (&[_; N], _)| Item { update, tensors: *tensors };
-    run_items(&reserve::list(rows.iter().zip(updates.iter().map(|u| u as &dyn AnyUpdate<N>)).map(item))?)
+    let mut items = reserve::room(rows.len())?;
+    for (row, update) in rows.iter().zip(&updates) {
+        items.push(Item::new(update, *row)?);
+    }
+    run_items(&items)
 }
 
 /// The tensors of each parameter.
 fn rows<'a, const N: usize>(c: &'a Call, lists: [usize; N]) -> Result<Vec<[&'a Tensor; N]>> {
-    let count = |i: usize| c.args[i].tensors().count();
-    let n = count(lists[0]);
-    if let Some(&other) = lists.iter().find(|&&i| count(i) != n) {
-        let (name, got) = (c.op.sig.params()[other].name(&c.op.sig), count(other));
+    let columns = lists.map(|i| c.args[i].list());
+    let n = columns[0].len();
+    if let Some(k) = (0..N).find(|&k| columns[k].len() != n) {
+        let (name, got) = (c.op.sig.params()[lists[k]].name(&c.op.sig), columns[k].len());
         return Err(Error::runtime(format!("expected one tensor per parameter in '{name}'; expected {n}, got {got}")));
     }
-    let mut columns = lists.map(|i| c.args[i].tensors());
-    let missing = || Error::internal("a list of tensors is shorter than it was");
-    reserve::try_list((0..n).map(|_| {
-        let mut row = SmallVec::<[&Tensor; N]>::new();
-        for column in &mut columns {
-            row.push(column.next().ok_or_else(missing)?);
+    let missing = || Error::internal("a list of tensors has an empty place");
+    let mut rows = reserve::room(n)?;
+    for (i, first) in columns[0].iter().enumerate() {
+        let mut row = [first.as_ref().ok_or_else(missing)?; N];
+        for (tensor, column) in row.iter_mut().zip(columns) {
+            *tensor = column[i].as_ref().ok_or_else(missing)?;
         }
-        row.into_inner().map_err(|_| missing())
-    }))
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 fn run_items<const N: usize>(items: &[Item<N>]) -> Result<()> {
-    items.iter().try_for_each(Item::check)?;
     if shares_memory(items)? {
         // Parameters that share memory are updated one after another.
         for item in items {
@@ -190,33 +195,32 @@ fn update_on_cpu<const N: usize>(items: &[Item<N>]) -> Result<()> {
     lanes.iter().try_for_each(Lane::write_back)
 }
 
-impl<const N: usize> Item<'_, N> {
-    fn check(&self) -> Result<()> {
-        let [param, others @ ..] = &self.tensors[..] else { return Ok(()) };
-        if let Some(t) = others.iter().find(|t| t.device() != param.device()) {
-            return Err(mixed_devices(param.device(), t.device()));
+impl<'a, const N: usize> Item<'a, N> {
+    /// Errors: where the tensors do not belong together.
+    fn new(update: &'a dyn AnyUpdate<N>, tensors: [&'a Tensor; N]) -> Result<Item<'a, N>> {
+        let param = tensors[0].meta();
+        let complex = param.dtype.is_complex();
+        let mut alike = param.layout.is_contiguous() || param.layout.is_dense();
+        for m in tensors.map(Tensor::meta) {
+            if m.storage.device() != param.storage.device() {
+                return Err(mixed_devices(param.storage.device(), m.storage.device()));
+            }
+            if m.dtype.is_complex() != complex || !m.dtype.is_differentiable() {
+                return Err(Error::not_implemented(
+                    "optimizer steps are defined for floating point tensors, or complex ones with complex gradients and state",
+                ));
+            }
+            if m.layout.shape != param.layout.shape {
+                return Err(Error::runtime("the gradient and the state must have the shape of the parameter"));
+            }
+            alike &= m.layout.lies_as(&param.layout.strides);
         }
-        let complex = param.dtype().is_complex();
-        if self.tensors.iter().any(|t| t.dtype().is_complex() != complex || !t.dtype().is_differentiable()) {
-            return Err(Error::not_implemented(
-                "optimizer steps are defined for floating point tensors, or complex ones with complex gradients and state",
-            ));
-        }
-        if others.iter().any(|t| t.shape() != param.shape()) {
-            return Err(Error::runtime("the gradient and the state must have the shape of the parameter"));
-        }
-        Ok(())
-    }
-    /// Whether the tensors can be walked as one run of memory each.
-    fn lie_alike(&self) -> bool {
-        let param = self.tensors[0];
-        param.layout().is_dense() && self.tensors.iter().all(|t| t.layout().lies_as(param.strides()))
+        Ok(Item { update, tensors, alike })
     }
     /// The update as one shader.
     fn launch(&self) -> Result<()> {
-        let alike = self.lie_alike();
         let flat = |t: &Tensor| Layout { offset: t.layout().offset, ..Layout::contiguous(&[t.numel()]) };
-        let whole = |t: &&Tensor| if alike { t.with_layout(flat(t)) } else { (*t).clone() };
+        let whole = |t: &&Tensor| if self.alike { t.with_layout(flat(t)) } else { (*t).clone() };
         let tensors: SmallVec<[Tensor; 5]> = self.tensors.iter().map(whole).collect();
         let mut own = SmallVec::<[Tensor; 5]>::new();
         for (i, t) in tensors.iter().enumerate() {
@@ -257,7 +261,7 @@ impl<T, const N: usize> Default for Buffers<T, N> {
 impl<'a, const N: usize> Lane<'a, N> {
     fn new(item: &Item<'a, N>) -> Result<Lane<'a, N>> {
         let mut copies = None;
-        if !item.lie_alike() {
+        if !item.alike {
             let dense = item.tensors.iter().map(|t| t.dense_copy(t.dtype()));
             copies = Some(dense.collect::<Result<SmallVec<[Tensor; 5]>>>()?);
         }
@@ -368,8 +372,12 @@ impl Span {
 
 /// Whether a tensor that is written reaches over memory of another tensor.
 fn shares_memory<const N: usize>(items: &[Item<N>]) -> Result<bool> {
-    let all = items.iter().flat_map(|item| item.tensors.iter().enumerate());
-    let mut spans = reserve::try_list(all.map(|(i, t)| Span::new(t, i != GRAD)))?;
+    let mut spans = reserve::room(items.len() * N)?;
+    for item in items {
+        for (i, t) in item.tensors.iter().enumerate() {
+            spans.push(Span::new(t, i != GRAD)?);
+        }
+    }
     spans.retain(|s| s.start < s.end);
     spans.sort_unstable_by_key(|s| (s.space, s.start));
     let (mut space, mut end, mut end_of_written) = (0, 0, 0);
