@@ -55,6 +55,9 @@ class Unpickler:
         self.file, self.find, self.calls, self.instances = file, find, calls, instances
         self.persistent, self.encoding = persistent, encoding
         self.stack, self.marks, self.memo, self.depths = [], [], {}, {}
+        self.push, self.read = self.stack.append, file.read
+        # The length of the stack at the last mark: what lies below it cannot be taken.
+        self.floor = 0
 
     def load(self) -> Any:
         """The value of the pickle.
@@ -63,10 +66,11 @@ class Unpickler:
             CheckpointError: the pickle is cut short, malformed, or uses what it may not.
         """
         try:
-            while (code := self.take(1)) != b".":
-                instruction = _INSTRUCTIONS.get(code)
+            instructions, read = _INSTRUCTIONS, self.read
+            while (code := read(1)) != b".":
+                instruction = instructions.get(code)
                 if instruction is None:
-                    raise CheckpointError(f"the pickle has the instruction {code!r}, which no checkpoint needs")
+                    raise _unknown(code)
                 instruction(self)
             return self.pop()
         except CheckpointError:
@@ -80,18 +84,21 @@ class Unpickler:
 
     # --- bytes ---
     def take(self, count: int) -> bytes:
-        data = self.file.read(min(count, _PIECE))
+        data = self.read(count if count <= _PIECE else _PIECE)
         while len(data) < count:
-            more = self.file.read(min(count - len(data), _PIECE))
+            more = self.read(min(count - len(data), _PIECE))
             if not more:
                 raise CheckpointError("the pickle is cut short")
             data += more
         return data
 
-    def number(self, form: str) -> Any:
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+    def byte(self) -> int:
+        return self.take(1)[0]
 
-    def counted(self, form: str) -> bytes:
+    def number(self, form: struct.Struct) -> Any:
+        return form.unpack(self.take(form.size))[0]
+
+    def counted(self, form: struct.Struct) -> bytes:
         """Bytes behind their length; a false length reads no more than the file holds."""
         return self.take(self.number(form))
 
@@ -102,37 +109,42 @@ class Unpickler:
         return text[:-1]
 
     # --- stack ---
-    def push(self, value: Any) -> None:
-        self.stack.append(value)
-
     def has_top(self) -> bool:
-        return len(self.stack) > (self.marks[-1] if self.marks else 0)
+        return len(self.stack) > self.floor
 
     def top(self) -> Any:
-        if not self.has_top():
+        if len(self.stack) <= self.floor:
             raise CheckpointError("the pickle takes a value that it has not made")
         return self.stack[-1]
 
     def pop(self) -> Any:
-        value = self.top()
-        del self.stack[-1]
-        return value
+        if len(self.stack) <= self.floor:
+            raise CheckpointError("the pickle takes a value that it has not made")
+        return self.stack.pop()
+
+    def mark(self) -> None:
+        self.marks.append(self.floor)
+        self.floor = len(self.stack)
 
     def marked(self) -> list[Any]:
         """The values above the last mark."""
         if not self.marks:
             raise CheckpointError("the pickle takes a mark that it has not set")
-        at = self.marks.pop()
-        values = self.stack[at:]
-        del self.stack[at:]
+        values = self.stack[self.floor :]
+        del self.stack[self.floor :]
+        self.floor = self.marks.pop()
         return values
 
     def nested(self, made: Any, parts: Iterable[Any]) -> Any:
         """`made`, once it is known not to be nested too deeply; what has a depth is kept, so that no id is used twice."""
-        depth = 1 + max((self.depths[id(p)][0] for p in parts if id(p) in self.depths), default=0)
+        depth, depths = 1, self.depths
+        for part in parts:
+            inside = depths.get(id(part))
+            if inside is not None and inside[0] >= depth:
+                depth = inside[0] + 1
         if depth > DEPTH:
             raise CheckpointError(f"the pickle nests values more than {DEPTH} deep")
-        self.depths[id(made)] = (depth, made)
+        depths[id(made)] = (depth, made)
         return made
 
     # --- instructions ---
@@ -141,7 +153,8 @@ class Unpickler:
 
     def tuple_of_last(self, count: int) -> None:
         values = [self.pop() for _ in range(count)]
-        self.tuple_of(values[::-1])
+        values.reverse()
+        self.tuple_of(values)
 
     def append(self, values: list[Any]) -> None:
         onto = self.top()
@@ -296,10 +309,18 @@ def _signed(data):
     return int.from_bytes(data, "little", signed=True)
 
 
+def _unknown(code):
+    if not code:
+        return CheckpointError("the pickle is cut short")
+    return CheckpointError(f"the pickle has the instruction {code!r}, which no checkpoint needs")
+
+
+_U8, _U16, _U32, _U64, _I32, _F64 = map(struct.Struct, ("<B", "<H", "<I", "<Q", "<i", ">d"))
+
 _INSTRUCTIONS = {
     pickle.PROTO: lambda u: u.take(1),
     pickle.FRAME: lambda u: u.take(8),
-    pickle.MARK: lambda u: u.marks.append(len(u.stack)),
+    pickle.MARK: lambda u: u.mark(),
     pickle.POP: lambda u: u.pop() if u.has_top() else u.marked(),
     pickle.POP_MARK: lambda u: u.marked(),
     pickle.DUP: lambda u: u.push(u.top()),
@@ -307,25 +328,25 @@ _INSTRUCTIONS = {
     pickle.NEWTRUE: lambda u: u.push(True),
     pickle.NEWFALSE: lambda u: u.push(False),
     pickle.INT: lambda u: u.push(u.whole_number()),
-    pickle.BININT: lambda u: u.push(u.number("<i")),
-    pickle.BININT1: lambda u: u.push(u.number("<B")),
-    pickle.BININT2: lambda u: u.push(u.number("<H")),
+    pickle.BININT: lambda u: u.push(u.number(_I32)),
+    pickle.BININT1: lambda u: u.push(u.byte()),
+    pickle.BININT2: lambda u: u.push(u.number(_U16)),
     pickle.LONG: lambda u: u.push(int(u.line().rstrip(b"L"))),
-    pickle.LONG1: lambda u: u.push(_signed(u.counted("<B"))),
-    pickle.LONG4: lambda u: u.push(_signed(u.counted("<I"))),
+    pickle.LONG1: lambda u: u.push(_signed(u.counted(_U8))),
+    pickle.LONG4: lambda u: u.push(_signed(u.counted(_U32))),
     pickle.FLOAT: lambda u: u.push(float(u.line())),
-    pickle.BINFLOAT: lambda u: u.push(u.number(">d")),
+    pickle.BINFLOAT: lambda u: u.push(u.number(_F64)),
     pickle.STRING: lambda u: u.push(u.quoted()),
-    pickle.BINSTRING: lambda u: u.push(u.old_text(u.counted("<I"))),
-    pickle.SHORT_BINSTRING: lambda u: u.push(u.old_text(u.counted("<B"))),
-    pickle.BINBYTES: lambda u: u.push(u.counted("<I")),
-    pickle.SHORT_BINBYTES: lambda u: u.push(u.counted("<B")),
-    pickle.BINBYTES8: lambda u: u.push(u.counted("<Q")),
-    pickle.BYTEARRAY8: lambda u: u.push(bytearray(u.counted("<Q"))),
+    pickle.BINSTRING: lambda u: u.push(u.old_text(u.counted(_U32))),
+    pickle.SHORT_BINSTRING: lambda u: u.push(u.old_text(u.counted(_U8))),
+    pickle.BINBYTES: lambda u: u.push(u.counted(_U32)),
+    pickle.SHORT_BINBYTES: lambda u: u.push(u.counted(_U8)),
+    pickle.BINBYTES8: lambda u: u.push(u.counted(_U64)),
+    pickle.BYTEARRAY8: lambda u: u.push(bytearray(u.counted(_U64))),
     pickle.UNICODE: lambda u: u.push(u.line().decode("raw-unicode-escape")),
-    pickle.BINUNICODE: lambda u: u.push(u.counted("<I").decode("utf-8", "surrogatepass")),
-    pickle.SHORT_BINUNICODE: lambda u: u.push(u.counted("<B").decode("utf-8", "surrogatepass")),
-    pickle.BINUNICODE8: lambda u: u.push(u.counted("<Q").decode("utf-8", "surrogatepass")),
+    pickle.BINUNICODE: lambda u: u.push(u.counted(_U32).decode("utf-8", "surrogatepass")),
+    pickle.SHORT_BINUNICODE: lambda u: u.push(u.counted(_U8).decode("utf-8", "surrogatepass")),
+    pickle.BINUNICODE8: lambda u: u.push(u.counted(_U64).decode("utf-8", "surrogatepass")),
     pickle.EMPTY_TUPLE: lambda u: u.push(()),
     pickle.TUPLE: lambda u: u.tuple_of(u.marked()),
     pickle.TUPLE1: lambda u: u.tuple_of_last(1),
@@ -343,11 +364,11 @@ _INSTRUCTIONS = {
     pickle.ADDITEMS: lambda u: u.add_items(u.marked()),
     pickle.FROZENSET: lambda u: u.frozen(),
     pickle.GET: lambda u: u.recall(int(u.line())),
-    pickle.BINGET: lambda u: u.recall(u.number("<B")),
-    pickle.LONG_BINGET: lambda u: u.recall(u.number("<I")),
+    pickle.BINGET: lambda u: u.recall(u.byte()),
+    pickle.LONG_BINGET: lambda u: u.recall(u.number(_U32)),
     pickle.PUT: lambda u: u.remember(int(u.line())),
-    pickle.BINPUT: lambda u: u.remember(u.number("<B")),
-    pickle.LONG_BINPUT: lambda u: u.remember(u.number("<I")),
+    pickle.BINPUT: lambda u: u.remember(u.byte()),
+    pickle.LONG_BINPUT: lambda u: u.remember(u.number(_U32)),
     pickle.MEMOIZE: lambda u: u.remember(len(u.memo)),
     pickle.GLOBAL: lambda u: u.name(u.line().decode(), u.line().decode()),
     pickle.STACK_GLOBAL: lambda u: u.stack_global(),

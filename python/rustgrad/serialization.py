@@ -424,6 +424,8 @@ def default_restore_location(storage: Any, location: str) -> Any:
                 "storages to the CPU."
             )
     untyped = storage.untyped()
+    if location == str(untyped.device):
+        return untyped
     return storage_of(untyped._as(untyped._tensor.dtype).to(location))
 
 
@@ -585,7 +587,10 @@ def _load_zip(file, map_location, mapped, unpickler):
             if memory is None or info.compress_type != zipfile.ZIP_STORED or not info.file_size:
                 data = _read(archive, info)
                 return _C._from_storage_bytes(_swapped(data, dtype) if swapped and dtype else data, dtype or _C.uint8)
-            at = _start(file, info)
+            lengths = info.header_offset + 26
+            if lengths + 4 > len(memory):
+                raise CheckpointError("the file is cut short")
+            at = lengths + 4 + sum(_LENGTHS.unpack_from(memory, lengths))
             if at + info.file_size > len(memory):
                 raise CheckpointError(f"storage {key} reaches past the end of the file")
             return _C.frombuffer(memory, dtype=_C.uint8, count=info.file_size, offset=at)
@@ -593,10 +598,14 @@ def _load_zip(file, map_location, mapped, unpickler):
         return unpickler(io.BytesIO(_read(archive, name)), fetch, map_location).load()
 
 
+# At byte 26 of an entry's local header: of its name, and of what stands between that and its bytes.
+_LENGTHS = struct.Struct("<HH")
+
+
 def _start(file, info):
     """Where the bytes of an entry start, behind its local header."""
     file.seek(info.header_offset + 26)
-    return info.header_offset + 30 + sum(struct.unpack("<HH", _exactly(file, 4)))
+    return info.header_offset + 30 + sum(_LENGTHS.unpack(_exactly(file, 4)))
 
 
 def _read(archive, entry):

@@ -45,6 +45,12 @@ pub trait Unit {
     /// # Safety
     /// See `load`.
     unsafe fn fma(a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector;
+    /// Rows and columns of a block that `turn` transposes.
+    const SIDE: usize;
+    /// Transposes a block; rows of both have these distances.
+    /// # Safety
+    /// The first block can be read, the second written, and they lie apart.
+    unsafe fn turn(from: *const Self::Float, step: usize, to: *mut Self::Float, to_step: usize);
 }
 
 /// Vectors of four elements by plain arithmetic: NEON on AArch64, SSE on x86-64.
@@ -80,6 +86,14 @@ impl<T: Arith> Unit for Portable<T> {
     #[inline(always)]
     unsafe fn fma(a: [T; 4], b: [T; 4], sum: [T; 4]) -> [T; 4] {
         std::array::from_fn(|i| a[i].times(b[i]).plus(sum[i]))
+    }
+    const SIDE: usize = 4;
+    #[inline(always)]
+    unsafe fn turn(from: *const T, step: usize, to: *mut T, to_step: usize) {
+        // SAFETY: the caller's promise.
+        let rows: [[T; 4]; 4] = std::array::from_fn(|i| unsafe { Self::load(from.add(i * step)) });
+        // SAFETY: as above.
+        (0..4).for_each(|j| unsafe { Self::store(to.add(j * to_step), std::array::from_fn(|i| rows[i][j])) });
     }
 }
 
@@ -122,8 +136,53 @@ mod x86 {
         unsafe { _mm512_maskz_loadu_pd((1 << n) - 1, at) }
     }
 
+    /// # Safety
+    /// As for `Unit::turn`, in all of these.
+    #[inline(always)]
+    unsafe fn turn_8(from: *const f32, step: usize, to: *mut f32, to_step: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let row: [__m256; 8] = std::array::from_fn(|i| _mm256_loadu_ps(from.add(i * step)));
+            // Rows and columns of 2 x 2 elements, of 2 x 2 such blocks, then of halves.
+            let pairs: [__m256; 8] = std::array::from_fn(|i| match i % 2 {
+                0 => _mm256_unpacklo_ps(row[i], row[i + 1]),
+                _ => _mm256_unpackhi_ps(row[i - 1], row[i]),
+            });
+            let fours: [__m256; 8] = std::array::from_fn(|i| {
+                let first = i / 4 * 4 + i / 2 % 2;
+                match i % 2 {
+                    0 => _mm256_shuffle_ps::<0x44>(pairs[first], pairs[first + 2]),
+                    _ => _mm256_shuffle_ps::<0xee>(pairs[first], pairs[first + 2]),
+                }
+            });
+            for i in 0..4 {
+                _mm256_storeu_ps(to.add(i * to_step), _mm256_permute2f128_ps::<0x20>(fours[i], fours[i + 4]));
+                _mm256_storeu_ps(to.add((i + 4) * to_step), _mm256_permute2f128_ps::<0x31>(fours[i], fours[i + 4]));
+            }
+        }
+    }
+    /// # Safety
+    /// See `turn_8`.
+    #[inline(always)]
+    unsafe fn turn_4(from: *const f64, step: usize, to: *mut f64, to_step: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let row: [__m256d; 4] = std::array::from_fn(|i| _mm256_loadu_pd(from.add(i * step)));
+            let pairs = [
+                _mm256_unpacklo_pd(row[0], row[1]),
+                _mm256_unpackhi_pd(row[0], row[1]),
+                _mm256_unpacklo_pd(row[2], row[3]),
+                _mm256_unpackhi_pd(row[2], row[3]),
+            ];
+            for i in 0..2 {
+                _mm256_storeu_pd(to.add(i * to_step), _mm256_permute2f128_pd::<0x20>(pairs[i], pairs[i + 2]));
+                _mm256_storeu_pd(to.add((i + 2) * to_step), _mm256_permute2f128_pd::<0x31>(pairs[i], pairs[i + 2]));
+            }
+        }
+    }
+
     macro_rules! unit {
-        ($name:ident, $t:ty, $v:ty, $lanes:literal, $rows:literal, $load:ident $first:ident $store:ident $splat:ident $add:ident $fma:ident) => {
+        ($name:ident, $t:ty, $v:ty, $lanes:literal, $rows:literal, $side:literal $turn:ident, $load:ident $first:ident $store:ident $splat:ident $add:ident $fma:ident) => {
             impl Unit for $name<$t> {
                 type Float = $t;
                 type Vector = $v;
@@ -159,13 +218,19 @@ mod x86 {
                     // SAFETY: see `load`.
                     unsafe { $fma(a, b, sum) }
                 }
+                const SIDE: usize = $side;
+                #[inline(always)]
+                unsafe fn turn(from: *const $t, step: usize, to: *mut $t, to_step: usize) {
+                    // SAFETY: see `load`.
+                    unsafe { $turn(from, step, to, to_step) }
+                }
             }
         };
     }
-    unit!(Avx2, f32, __m256, 8, 6, _mm256_loadu_ps first_8 _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_fmadd_ps);
-    unit!(Avx2, f64, __m256d, 4, 6, _mm256_loadu_pd first_4 _mm256_storeu_pd _mm256_set1_pd _mm256_add_pd _mm256_fmadd_pd);
-    unit!(Avx512, f32, __m512, 16, 14, _mm512_loadu_ps first_16 _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_fmadd_ps);
-    unit!(Avx512, f64, __m512d, 8, 14, _mm512_loadu_pd first_wide_8 _mm512_storeu_pd _mm512_set1_pd _mm512_add_pd _mm512_fmadd_pd);
+    unit!(Avx2, f32, __m256, 8, 6, 8 turn_8, _mm256_loadu_ps first_8 _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_fmadd_ps);
+    unit!(Avx2, f64, __m256d, 4, 6, 4 turn_4, _mm256_loadu_pd first_4 _mm256_storeu_pd _mm256_set1_pd _mm256_add_pd _mm256_fmadd_pd);
+    unit!(Avx512, f32, __m512, 16, 14, 8 turn_8, _mm512_loadu_ps first_16 _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_fmadd_ps);
+    unit!(Avx512, f64, __m512d, 8, 14, 4 turn_4, _mm512_loadu_pd first_wide_8 _mm512_storeu_pd _mm512_set1_pd _mm512_add_pd _mm512_fmadd_pd);
 }
 
 /// A computation to be compiled for each vector unit. Mark `run` and all that it calls `#[inline(always)]`.
@@ -288,7 +353,7 @@ impl<T: Copy> Rows<T> for Strided<T> {
 /// # Safety
 /// The columns lie inside the matrix, and the panel in memory.
 #[inline(always)]
-pub unsafe fn pack<T: Copy>(from: Matrix<T>, terms: usize, filled: usize, width: usize, to: *mut T) {
+pub unsafe fn pack<T: Vectors>(from: Matrix<T>, terms: usize, filled: usize, width: usize, to: *mut T) {
     // SAFETY: the caller's promise.
     unsafe {
         if filled < width {
@@ -296,13 +361,41 @@ pub unsafe fn pack<T: Copy>(from: Matrix<T>, terms: usize, filled: usize, width:
         }
         if from.cols == 1 {
             (0..terms).for_each(|p| to.add(p * width).copy_from_nonoverlapping(from.at(p, 0), filled));
-            return;
+        } else {
+            run(Turned { from, terms, filled, width, to });
         }
-        // A few terms of all columns at a time: their lines of the panel stay in L1.
-        for begin in (0..terms).step_by(16) {
-            for j in 0..filled {
-                for p in begin..terms.min(begin + 16) {
-                    *to.add(p * width + j) = *from.at(p, j);
+    }
+}
+
+/// Packing columns whose elements do not lie side by side; best where their terms do.
+struct Turned<T> {
+    from: Matrix<T>,
+    terms: usize,
+    filled: usize,
+    width: usize,
+    to: *mut T,
+}
+
+impl<T: Vectors> Job<T> for Turned<T> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<U: Unit<Float = T>>(self) {
+        let Turned { from, terms, filled, width, to } = self;
+        // What whole blocks cover. A few terms of all columns at a time: their lines of the panel stay in L1.
+        let whole = |n: usize| if from.rows == 1 { n - n % U::SIDE } else { 0 };
+        // SAFETY: the columns lie inside the matrix, and the panel in memory.
+        unsafe {
+            for p in (0..whole(terms)).step_by(U::SIDE) {
+                for j in (0..whole(filled)).step_by(U::SIDE) {
+                    U::turn(from.at(p, j), from.cols, to.add(p * width + j), width);
+                }
+            }
+            for begin in (0..terms).step_by(16) {
+                for j in 0..filled {
+                    let done = if j < whole(filled) { whole(terms) } else { 0 };
+                    for p in begin.max(done)..terms.min(begin + 16) {
+                        *to.add(p * width + j) = *from.at(p, j);
+                    }
                 }
             }
         }
