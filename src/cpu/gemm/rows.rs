@@ -10,6 +10,8 @@ use crate::cpu::isa::{Isa, isa};
 use crate::cpu::scratch::Temp;
 use crate::error::Result;
 
+/// Rows in memory for the sums of a tile: whole blocks of those that `Unit::turn` transposes.
+const ROOM: usize = TALLEST.next_multiple_of(8);
 /// Terms of a block: a tile's rows of so many stay in L1.
 const TERMS: usize = 512;
 /// Distance of rows in scratch memory; rows a power of two apart would compete for the same lines of the cache.
@@ -143,7 +145,7 @@ impl<T: Vectors> Rows<T> {
         let beta = if term == 0 { beta } else { T::ONE };
         let kept = beta == T::ONE && term > 0;
         let direct = out.cols == 1 && size[1] == width && alpha == T::ONE && (kept || beta == T::ZERO) && !self.narrow;
-        let mut sums = [T::ZERO; TALLEST * WIDEST];
+        let mut sums = [T::ZERO; ROOM * WIDEST];
         let tile = Tile {
             terms,
             a: Strided(self.memory[1].cast_const(), [STEP, 1]),
@@ -162,21 +164,23 @@ impl<T: Vectors> Rows<T> {
             if direct {
                 return;
             }
-            let finish = |i: usize, j: usize| {
-                let (at, sum) = (out.at(i, j), sums[i * width + j].times(alpha));
+            let finish = |i: usize, j: usize, sum: T| {
+                let (at, sum) = (out.at(i, j), sum.times(alpha));
                 *at = if beta == T::ZERO { sum } else { beta.times(*at).plus(sum) };
             };
             if out.rows == 1 {
-                for j in 0..size[1] {
-                    for i in 0..size[0] {
-                        finish(i, j);
+                let mut turned = [T::ZERO; WIDEST * ROOM];
+                for i in (0..U::ROWS).step_by(U::SIDE) {
+                    for j in (0..width).step_by(U::SIDE) {
+                        U::turn(sums.as_ptr().add(i * width + j), width, turned.as_mut_ptr().add(j * ROOM + i), ROOM);
                     }
+                }
+                for j in 0..size[1] {
+                    (0..size[0]).for_each(|i| finish(i, j, turned[j * ROOM + i]));
                 }
             } else {
                 for i in 0..size[0] {
-                    for j in 0..size[1] {
-                        finish(i, j);
-                    }
+                    (0..size[1]).for_each(|j| finish(i, j, sums[i * width + j]));
                 }
             }
         }
