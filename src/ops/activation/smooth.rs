@@ -134,7 +134,7 @@ pub static GELU: Op = Op {
         },
         &[&GELU_ERF, &GELU_TANH],
     ),
-    vjp: Vjp::Each(&[d(0, A0, |c| back::GELU_BACKWARD.call((c.g(), c.arg(0), c.call.args[1].reborrow())))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| back::GELU_BACKWARD.call((c.g(), c.arg(0), c.argument("approximate").reborrow())))]),
     samples: &["f32[2,3]", "f64[4](= -30.0, -0.5, 0.5, 2.0)", "f32[2,3], approximate='tanh'"],
     errors: &[
         ("f32[2], approximate='q'", "RuntimeError", "must be either none or tanh"),

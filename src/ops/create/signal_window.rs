@@ -167,7 +167,7 @@ pub static GENERAL_COSINE: Op = Op {
     doc: "A sum of cosines, `sum((-1)^k a[k] cos(2 pi k n / (M - 1)))`.",
     body: opaque(Window::specs, |c| {
         let w = Window::of(c)?;
-        let Value::Scalars(a) = &c.args[1] else { return Err(Error::type_("Coefficients must be a list/tuple")) };
+        let Value::Scalars(a) = c.argument("a") else { return Err(Error::type_("Coefficients must be a list/tuple")) };
         let a = list(a.iter().map(|s| s.to_f64()))?;
         if a.is_empty() && w.n > 1 {
             return Err(Error::value("Coefficients cannot be empty"));

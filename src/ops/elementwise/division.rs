@@ -203,10 +203,10 @@ pub static DIV_MODE: Op = Op {
     promote: Promote::Checked(mode_dtype, check_mode),
     body: elementwise_by(by_mode, MODES),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| if !c.call.args[2].is_none() { c.zeros(0) } else { c.g() / c.arg(1).conj() }),
+        d(0, A1, |c| if !c.argument("rounding_mode").is_none() { c.zeros(0) } else { c.g() / c.arg(1).conj() }),
         d(1, A0 | A1, |c| {
             let slope = || (c.arg(0) / c.arg(1).square()).conj();
-            if !c.call.args[2].is_none() { c.zeros(1) } else { -c.g() * slope() }
+            if !c.argument("rounding_mode").is_none() { c.zeros(1) } else { -c.g() * slope() }
         }),
     ]),
     node: "DivBackward2",
@@ -233,7 +233,7 @@ pub static DIV_MODE_SCALAR: Op = Op {
     unknown_choice: unknown_mode,
     promote: Promote::Checked(mode_dtype, check_mode),
     body: elementwise_by(by_mode, MODES),
-    vjp: Vjp::Each(&[d(1, A1, |c| match c.call.args[2].is_none() {
+    vjp: Vjp::Each(&[d(1, A1, |c| match c.argument("rounding_mode").is_none() {
         false => c.zeros(1),
         true => -c.g_times(0) / c.arg(1).square().conj(),
     })]),

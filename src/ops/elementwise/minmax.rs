@@ -250,7 +250,7 @@ fn check_reach(c: &Call, d: DType, limit: &str) -> Result<()> {
 
 /// Where `x` is strictly between the limits, so that the gradient at the limits is zero; false for NaN.
 fn inside(c: &VjpCtx) -> Term {
-    match (c.call.args[1].is_none(), c.call.args[2].is_none()) {
+    match (c.argument("min").is_none(), c.argument("max").is_none()) {
         (false, true) => c.arg(0).greater(c.arg(1)),
         (true, false) => c.arg(0).less(c.arg(2)),
         _ => c.arg(0).greater(c.arg(1)).both(c.arg(0).less(c.arg(2))),
@@ -299,13 +299,13 @@ pub static CLAMP_TENSOR: Op = Op {
             let tie = c.arg(0).equals(&low).differs(c.arg(0).equals(&high));
             halved(c, tie).zero_where(c.arg(0).less(low).either(c.arg(0).greater(high)))
         }),
-        d(1, A0 | A1 | A2, |c| match c.call.args[2].is_none() {
+        d(1, A0 | A1 | A2, |c| match c.argument("max").is_none() {
             true => shared(c, c.arg(0).greater(c.arg(1))),
             false => halved(c, c.arg(0).equals(c.arg(1)))
                 .zero_where(c.arg(0).at_most(c.arg(1)).both(c.arg(1).at_most(c.arg(2))).not())
                 .zero_where(c.arg(0).equals(c.arg(1)).both(c.arg(1).equals(c.arg(2)))),
         }),
-        d(2, A0 | A1 | A2, |c| match c.call.args[1].is_none() {
+        d(2, A0 | A1 | A2, |c| match c.argument("min").is_none() {
             true => shared_with(c, 2, c.arg(0).less(c.arg(2))),
             false => halved(c, c.arg(0).equals(c.arg(2)).both(c.arg(1).at_most(c.arg(2))))
                 .zero_where(c.arg(0).at_least(c.arg(2)).either(c.arg(1).greater(c.arg(2))).not())

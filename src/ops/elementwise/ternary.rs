@@ -137,7 +137,7 @@ pub static WHERE_METHOD: Op = Op {
     sig: sig("where.method(Tensor self, Tensor condition, Operand other) -> Tensor"),
     doc: "`self` where the condition holds, else `other`.",
     forms: M,
-    body: decompose(|c| WHERE.calls((c.tensor("condition")?, c.tensor(0)?, c.args[2].reborrow()))),
+    body: decompose(|c| WHERE.calls((c.tensor("condition")?, c.tensor(0)?, c.argument("other").reborrow()))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], b8[2,3], f32[2,3]", "f32[2,3], b8[3], 0.0"],
     errors: &[("f32[2], f32[2], f32[2]", "RuntimeError", "expected condition to be a boolean tensor")],

@@ -134,7 +134,7 @@ fn result_layout(t: &Tensor, list: &Indices) -> Layout {
 }
 
 fn whole_list(c: &Call) -> Result<Indices> {
-    match &c.args[1] {
+    match c.argument("indices") {
         Value::Tensors(list) => Ok(list.clone()),
         _ => Err(Error::internal("index: expected a list of tensors")),
     }
@@ -146,10 +146,10 @@ pub static INDEX: Op = Op {
     forms: HIDDEN,
     body: decompose(|c| {
         let t = c.tensor(0)?;
-        let list = prepare(t, &c.args[1])?;
+        let list = prepare(t, c.argument("indices"))?;
         if list.iter().all(Option::is_none) {
             // A 0-d mask adds a dimension of size one or zero.
-            return mask_of_nothing(t, &c.args[1]);
+            return mask_of_nothing(t, c.argument("indices"));
         }
         INDEX_KERNEL.calls((t, list))
     }),
@@ -212,7 +212,7 @@ pub static INDEX_KERNEL: Op = Op {
         Some(|c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0])),
     ),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, A1, |c| INDEX_PUT.call((c.zeros(0), c.call.args[1].clone(), c.g(), true)))]),
+    vjp: Vjp::Each(&[d(0, A1, |c| INDEX_PUT.call((c.zeros(0), c.argument("indices").clone(), c.g(), true)))]),
     keeps: Some("indices self_sym_sizes"),
     samples: &["f32[3,4], [i64[2](= 2, 0)]", "f32[3,4], [None, i64[2](= 2, 0)]"],
     errors: &[("f32[3], [i64[1](= 5)]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3")],
@@ -223,7 +223,7 @@ pub static INDEX_KERNEL: Op = Op {
 /// The mask of `out[mask] = number` on the CPU, if its shape matches and it does not overlap the output, nor the output
 /// itself.
 fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor> {
-    let Value::Tensors(list) = &c.args[1] else { return None };
+    let Value::Tensors(list) = c.argument("indices") else { return None };
     let [Some(mask)] = list.as_slice() else { return None };
     let plain = mask.dtype() == DType::Bool && mask.ndim() > 0 && value.ndim() == 0 && !c.flag("accumulate");
     let here = [out, mask, value].iter().all(|t| !t.device().is_gpu()) && !mask.storage().same(out.storage());
@@ -237,7 +237,7 @@ fn converted(c: &Call, out: &Tensor) -> Result<Tensor> {
     if values.dtype() == out.dtype() {
         return Ok(values.clone());
     }
-    let mut indices = c.args[1].tensors();
+    let mut indices = c.argument("indices").tensors();
     let mask = indices.next().is_some_and(|i| matches!(i.dtype(), DType::Bool | DType::U8)) && indices.next().is_none();
     if values.numel() == 1 && mask && !c.flag("accumulate") {
         let number = crate::ops::support::host_read::item(values)?;
@@ -269,13 +269,16 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     if let Some(mask) = lone_mask(c, out, values) {
         return fill_where(out, mask, values.element(values.layout().offset)?);
     }
-    let list = prepare(out, &c.args[1])?;
+    let list = prepare(out, c.argument("indices"))?;
     let values = &converted(c, out)?;
-    if out.ndim() == 0 && c.args[1].tensors().next().is_some() {
+    if out.ndim() == 0 && c.argument("indices").tensors().next().is_some() {
         return Err(Error::index("too many indices for tensor of dimension 0 (got 1)"));
     }
     if list.iter().all(Option::is_none) {
-        let skips = c.args[1].tensors().any(|m| crate::ops::support::host_read::item(m).is_ok_and(|s| !s.to_bool()));
+        let skips = c
+            .argument("indices")
+            .tensors()
+            .any(|m| crate::ops::support::host_read::item(m).is_ok_and(|s| !s.to_bool()));
         return if skips { Ok(()) } else { out.copy_raw(&unalias(&fitting(values, out.shape())?, out)?) };
     }
     let shape = result_shape(out, &list);
@@ -303,9 +306,9 @@ pub static INDEX_PUT: Op = Op {
     vjp: Vjp::Each(&[
         d(0, A1, |c| match c.flag("accumulate") {
             true => c.g(),
-            false => INDEX_PUT.call((c.g(), c.call.args[1].clone(), Term(zero(c)))),
+            false => INDEX_PUT.call((c.g(), c.argument("indices").clone(), Term(zero(c)))),
         }),
-        d(2, A1, |c| INDEX.call((c.g(), c.call.args[1].clone()))),
+        d(2, A1, |c| INDEX.call((c.g(), c.argument("indices").clone()))),
     ]),
     samples: &[
         "f32[3,4], [i64[2](= 2, 0)], f32[2,4]",

@@ -308,7 +308,7 @@ fn run_fill(c: &Call, out: &[Tensor]) -> Result<()> {
 
 /// The number to fill with, from a number or a 0-d tensor.
 pub(crate) fn fill_value(c: &Call, out: &Tensor) -> Result<Scalar> {
-    let value = match &c.args[3] {
+    let value = match c.argument("value") {
         Value::Scalar(s) => *s,
         v => match v.as_tensor() {
             Some(t) if t.ndim() == 0 => crate::ops::support::host_read::item(t)?,

@@ -53,7 +53,7 @@ fn fill_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
             v.ndim()
         )));
     }
-    match &c.args[2] {
+    match c.argument("value") {
         Value::Scalar(s) => s.check_fits(t.dtype())?,
         v if v.as_tensor().is_some_and(|v| v.dtype().is_complex()) && !t.dtype().is_complex() => {
             return Err(Error::runtime(format!(
@@ -78,7 +78,7 @@ const MANY: Option<Expanded> = Some(Expanded {
             .call((broadcast_view(c.tensor("mask")?, &broadcast(t.shape(), c.tensor("mask")?.shape())?), dims, true))
             .ok()?;
         let whole = t.with_layout(t.layout().unexpanded());
-        Ok(Some(smallvec![Value::Owned(whole), Value::Owned(hit), c.args[2].clone().into_owned()]))
+        Ok(Some(smallvec![Value::Owned(whole), Value::Owned(hit), c.argument("value").clone().into_owned()]))
     },
 });
 

@@ -109,7 +109,7 @@ pub static EIGH: Op = Op {
     sig: sig("linalg.eigh(Tensor self, str{L|U|l|u} UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)"),
     unknown_choice: unknown_triangle,
     doc: "Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.",
-    body: decompose(|c| EIGH_STEP.calls((c.tensor(0)?, c.args[1].reborrow()))),
+    body: decompose(|c| EIGH_STEP.calls((c.tensor(0)?, c.argument("UPLO").reborrow()))),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3,3](spd)",
@@ -132,7 +132,7 @@ pub static EIGVALSH: Op = Op {
     doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
     body: decompose(|c| {
         let a = c.tensor(0)?;
-        first(&EIGH_STEP, (a, c.args[1].reborrow(), is_differentiated(a))).outputs()
+        first(&EIGH_STEP, (a, c.argument("UPLO").reborrow(), is_differentiated(a))).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3](spd)", "f32[2,3,3](spd), 'U'", "c64[2,2](spd)"],

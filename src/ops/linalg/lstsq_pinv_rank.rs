@@ -125,7 +125,10 @@ pub static PINV_RCOND: Op = Op {
     doc: "The pseudoinverse; singular values up to `rcond * greatest` count as zero.",
     body: decompose(|c| {
         let zero = Value::Scalar(Scalar::Float(0.0));
-        let args: Args = [c.args[0].reborrow(), zero, c.args[1].reborrow(), c.args[2].reborrow()].into_iter().collect();
+        let args: Args =
+            [c.args[0].reborrow(), zero, c.argument("rcond").reborrow(), c.argument("hermitian").reborrow()]
+                .into_iter()
+                .collect();
         PINV.calls(args)
     }),
     vjp: Vjp::Composite,

@@ -136,7 +136,7 @@ fn summed(c: &Call) -> Result<Args<'static>> {
         Value::Owned(a.ok()?),
         Value::Owned(b.ok()?),
         beta.into(),
-        c.args[4].clone().into_owned()
+        c.argument("alpha").clone().into_owned()
     ])
 }
 

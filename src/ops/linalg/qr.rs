@@ -111,7 +111,7 @@ pub static QR: Op = Op {
     unknown_choice: unknown_mode,
     doc: "Q with orthonormal columns and an upper triangle R with `A = Q R`; 'reduced', 'complete' (Q is square), or 'r' (R alone).",
     body: decompose(|c| {
-        let (a, Mode { with_q, .. }, mode) = (c.tensor("A")?, c.choice("mode"), || c.args[1].reborrow());
+        let (a, Mode { with_q, .. }, mode) = (c.tensor("A")?, c.choice("mode"), || c.argument("mode").reborrow());
         matrices(a, "linalg.qr")?;
         let (m, n) = sizes(a);
         if m >= n || !with_q {

@@ -89,7 +89,7 @@ pub static NORMALIZE: Op = Op {
         let (t, mask) = (c.tensor(0)?, c.args.last().map(Value::reborrow).unwrap_or_default());
         let dtype = asked(c).unwrap_or(t.dtype());
         let args: Args =
-            smallvec![t.into(), c.scalar("ord")?.into(), c.args[2].reborrow(), true.into(), dtype.into(), mask];
+            smallvec![t.into(), c.scalar("ord")?.into(), c.argument("dim").reborrow(), true.into(), dtype.into(), mask];
         let norm = CLAMP_MIN.call((NORM.call(args), c.float("eps")?));
         (kept(c, zero)? / norm).outputs()
     }),

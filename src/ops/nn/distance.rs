@@ -103,7 +103,7 @@ fn tiled(c: &Call) -> Result<Outputs> {
         return distances(c);
     }
     let tile = |r: Rows, o: Rows| {
-        let args = tile_of(a, b, r, o, &c.args[2])?;
+        let args = tile_of(a, b, r, o, c.argument("p"))?;
         distances(&Call { op: c.op, args: &args }).map(|mut found| found.swap_remove(0))
     };
     let band = |r: Rows| joined(others.iter().map(|&o| Term(tile(r, o))), -1);
@@ -120,7 +120,7 @@ fn distances_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let sums = [0, 1].map(|i| c.wants(i).then(|| c.zeros(i)));
     for &r in &rows {
         for &o in &others {
-            let args = tile_of(&a, &b, r, o, &c.call.args[2])?;
+            let args = tile_of(&a, &b, r, o, c.argument("p"))?;
             let grads = [Some(cut(cut(c.g(), -2, r), -1, o).ok()?)];
             let parts = VjpCtx { call: Call { op: c.call.op, args: &args }, grads: &grads, ..*c }.through(distances)?;
             for ((sum, part), at) in sums.iter().zip(parts).zip([r, o]) {

@@ -195,7 +195,7 @@ pub static LOG_SOFTMAX_BACKWARD: Op = Op {
 
 /// PyTorch's warning where no dimension is given.
 fn warn_of_dim(c: &Call) -> Option<String> {
-    c.args[1].is_none().then(|| {
+    c.argument("dim").is_none().then(|| {
         format!(
             "Implicit dimension choice for {} has been deprecated. Change the call to include dim=X as an argument.",
             c.op.base()

@@ -22,7 +22,7 @@ pub static FUSED_ASGD_: Op = Op {
         let update =
             |i: usize| Ok(Asgd { rate: rates[i], shrink: 1.0 - lambd * rates[i], share: shares[i], decay, sign });
         run(c, [0, 1, 2], update)?;
-        for ((share, rate), step) in c.args[3].tensors().zip(c.args[4].tensors()).zip(steps) {
+        for ((share, rate), step) in c.argument("mus").tensors().zip(c.argument("etas").tensors()).zip(steps) {
             rate.fill_raw(Scalar::Float(lr / (1.0 + lambd * lr * step).powf(alpha)))?;
             share.fill_raw(Scalar::Float(1.0 / (step - t0).max(1.0)))?;
         }

@@ -20,7 +20,7 @@ pub static FUSED_NADAM_: Op = Op {
         let (decoupled, sign) = (c.flag("decoupled_weight_decay"), sign(c.flag("maximize")));
         let (steps, mut products) = (steps(c)?, numbers(c, "mu_products", "product of momenta")?);
         let momentum = |step: f64| beta1 * (1.0 - 0.5 * 0.96_f64.powf(step * momentum_decay));
-        for ((product, t), step) in products.iter_mut().zip(c.args[4].tensors()).zip(&steps) {
+        for ((product, t), step) in products.iter_mut().zip(c.argument("mu_products").tensors()).zip(&steps) {
             *product = rounded(t, *product * rounded(t, momentum(*step)));
         }
         let mut powers = Powers::of([beta1, beta2]);
@@ -39,7 +39,10 @@ pub static FUSED_NADAM_: Op = Op {
             })
         };
         run(c, [0, 1, 2, 3], update)?;
-        c.args[4].tensors().zip(&products).try_for_each(|(t, product)| t.fill_raw(Scalar::Float(*product)))
+        c.argument("mu_products")
+            .tensors()
+            .zip(&products)
+            .try_for_each(|(t, product)| t.fill_raw(Scalar::Float(*product)))
     }),
     samples: &[
         "[f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](nograd), f32[4](nograd)], [f32[2,3](pos, nograd), f32[4](pos, nograd)], [f32[](=0.25, nograd), f32[](=1, nograd)], [f32[](=3, nograd), f32[](=1, nograd)], lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.1, momentum_decay=0.004, eps=1e-08, decoupled_weight_decay=False, maximize=False",

@@ -248,7 +248,7 @@ pub static HISTOGRAM: Op = Op {
     body: reads_host(|c| {
         floating(c.tensor(0)?)?;
         let points = line_of_points(c.tensor(0)?)?;
-        let edges = equal_edges(&points, &[c.int("bins")?], &c.args[2])?.swap_remove(0);
+        let edges = equal_edges(&points, &[c.int("bins")?], c.argument("range"))?.swap_remove(0);
         on_a_line(c, &points, edges)
     }),
     samples: &[
@@ -316,7 +316,7 @@ pub static BIN_EDGES: Op = Op {
                 bins.len()
             )));
         }
-        equal_edges(&points, bins, &c.args[2]).map(Outputs::from)
+        equal_edges(&points, bins, c.argument("range")).map(Outputs::from)
     }),
     samples: &["f32[5,2](nograd, 0..6), (3, 2)", "f64[4,2](nograd), (1, 2), range=(0.0, 1.0, -1.0, 1.0)"],
     errors: &[

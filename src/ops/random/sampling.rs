@@ -156,7 +156,7 @@ pub static BERNOULLI_TENSOR_: Op = Op {
 /// `mean + std * z`, either of them a number or a tensor.
 fn normal(c: &Call, out: &[Tensor]) -> Result<()> {
     let std = |v: &Value| v.as_tensor().map(|t| t.detach());
-    if let Some(s) = std(&c.args[1])
+    if let Some(s) = std(c.argument("std"))
         && LT.call((&s, 0)).or(ISNAN.call((&s,))).any_true()?
     {
         return Err(Error::runtime("normal expects all elements of std >= 0.0"));
@@ -171,7 +171,7 @@ fn normal(c: &Call, out: &[Tensor]) -> Result<()> {
         Some(t) => Value::Owned(t.detach()),
         None => v.reborrow().into_owned(),
     };
-    let scaled = Term::from(&out[0]) * part(&c.args[1]) + part(&c.args[0]);
+    let scaled = Term::from(&out[0]) * part(c.argument("std")) + part(c.argument("mean"));
     out[0].copy_raw(&scaled.ok()?)
 }
 

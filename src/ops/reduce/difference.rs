@@ -350,7 +350,9 @@ pub static GRADIENT_SCALARS: Op = Op {
     doc: "Slopes of samples that are as far apart as each dimension's spacing says.",
     forms: F,
     body: decompose(|c| {
-        let Value::Scalars(spacing) = &c.args[1] else { return Err(Error::internal("gradient: expected numbers")) };
+        let Value::Scalars(spacing) = c.argument("spacing") else {
+            return Err(Error::internal("gradient: expected numbers"));
+        };
         slopes(c, |i| Ok(Spacing::Even(spacing[i])), Some(spacing.len()))
     }),
     vjp: Vjp::Composite,

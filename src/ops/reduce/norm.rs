@@ -128,7 +128,9 @@ pub static NORM: Op = Op {
     forms: FMO,
     body: decompose(|c| {
         let order = c.opt_scalar("p").unwrap_or(Scalar::Int(2));
-        VECTOR_NORM.call((c.tensor(0)?, order, c.args[2].reborrow(), c.flag("keepdim"), c.dtype("dtype"))).outputs()
+        VECTOR_NORM
+            .call((c.tensor(0)?, order, c.argument("dim").reborrow(), c.flag("keepdim"), c.dtype("dtype")))
+            .outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], None", "f32[2,3], 1", "f32[2,3], 2, 0", "f32[2,3], 3, (0, 1), True", "f32[2,3], inf"],
@@ -171,9 +173,9 @@ pub static NORM_STR: Op = Op {
     doc: "The Frobenius norm ('fro') or the sum of the singular values ('nuc').",
     forms: FMO,
     body: decompose(|c| match c.choice("p") {
-        MatrixNorm::Fro => {
-            VECTOR_NORM.call((c.tensor(0)?, 2, c.args[2].reborrow(), c.flag("keepdim"), c.dtype("dtype"))).outputs()
-        }
+        MatrixNorm::Fro => VECTOR_NORM
+            .call((c.tensor(0)?, 2, c.argument("dim").reborrow(), c.flag("keepdim"), c.dtype("dtype")))
+            .outputs(),
         MatrixNorm::Nuc => nuclear(c.tensor(0)?, c.opt_ints("dim").unwrap_or(&[]), c.flag("keepdim")).outputs(),
     }),
     vjp: Vjp::Composite,
@@ -342,7 +344,9 @@ pub static LINALG_NORM: Op = Op {
             ))),
             order => {
                 let order = order.unwrap_or(Scalar::Int(2));
-                VECTOR_NORM.call((t, order, c.args[2].reborrow(), c.flag("keepdim"), c.dtype("dtype"))).outputs()
+                VECTOR_NORM
+                    .call((t, order, c.argument("dim").reborrow(), c.flag("keepdim"), c.dtype("dtype")))
+                    .outputs()
             }
         }
     }),

@@ -196,7 +196,7 @@ pub static LOGIT: Op = Op {
     doc: "The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`.",
     aliases: &["special.logit"],
     body: elementwise_by(
-        |c| Ok(if c.args[1].is_none() { &LOG_ODDS } else { &LOG_ODDS_WITHIN }),
+        |c| Ok(if c.argument("eps").is_none() { &LOG_ODDS } else { &LOG_ODDS_WITHIN }),
         &[&LOG_ODDS, &LOG_ODDS_WITHIN],
     ),
     vjp: Vjp::Each(&[d(0, A0, |c| {

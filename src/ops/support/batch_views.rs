@@ -182,7 +182,7 @@ pub(crate) fn index_put(c: &BatchedCall) -> Result<Outputs> {
 impl Indices {
     /// Dimensions among those of the list that no index selects from.
     fn unselected(&self, c: &BatchedCall) -> usize {
-        let Value::Tensors(list) = &c.args[1] else { return 0 };
+        let Value::Tensors(list) = c.argument("indices") else { return 0 };
         list.iter().filter(|t| t.is_none()).count()
     }
 }

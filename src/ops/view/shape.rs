@@ -362,7 +362,7 @@ pub static MESHGRID: Op = Op {
     vjp: Vjp::Composite,
     warns: Some(|c| {
         let text = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.";
-        c.args[1].is_none().then(|| text.into())
+        c.argument("indexing").is_none().then(|| text.into())
     }),
     samples: &["[f32[2], f32[3]]", "[f32[2], f32[3]], indexing='xy'", "[f32[], f32[2], f32[3]], indexing='ij'"],
     errors: &[

@@ -50,8 +50,8 @@ fn run(c: &Call, dims: usize, input: Term, s: Settings) -> Result<Outputs> {
     let single = shape.len() == dims + 1;
     let args: Args = smallvec![
         Value::Owned(if single { input.unsqueeze(0) } else { input }.ok()?),
-        c.args[1].reborrow(),
-        c.args[2].reborrow(),
+        c.argument("weight").reborrow(),
+        c.argument("bias").reborrow(),
         Value::Ints(each(&s.stride, dims)),
         Value::Ints(each(&s.padding, dims)),
         Value::Ints(each(&s.dilation, dims)),

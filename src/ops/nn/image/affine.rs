@@ -146,7 +146,7 @@ pub static AFFINE_GRID: Op = Op {
     }),
     vjp: Vjp::Composite,
     warns: Some(|c| {
-        if c.args[2].is_none() {
+        if c.argument("align_corners").is_none() {
             return Some(DEFAULT.into());
         }
         unit(c).then(|| "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended use case of affine_grid. See the documentation of affine_grid for details.".into())

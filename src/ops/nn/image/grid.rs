@@ -45,7 +45,7 @@ pub static GRID_SAMPLE: Op = Op {
         GRID_SAMPLER.calls((c.tensor(0)?, c.tensor("grid")?, mode, outside, c.flag("align_corners")))
     }),
     vjp: Vjp::Composite,
-    warns: Some(|c| c.args[4].is_none().then(|| DEFAULT.into())),
+    warns: Some(|c| c.argument("align_corners").is_none().then(|| DEFAULT.into())),
     samples: &[
         "f32[2,3,4,5], f32[2,3,2,2](-1.3..1.3), align_corners=False",
         "f32[2,3,4,5], f32[2,3,2,2](-1.3..1.3), align_corners=True",

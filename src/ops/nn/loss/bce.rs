@@ -202,12 +202,13 @@ pub static BCE_LOGITS: Op = Op {
     vjp: Vjp::Each(&[
         d(0, A0 | A1 | A2 | POS, |c| {
             let (s, t) = (c.arg(0).sigmoid_(), c.arg(1));
-            let slope = if c.call.args[6].is_none() { s - t } else { positive(c, t.clone()) * s - c.arg(6) * t };
+            let slope =
+                if c.argument("pos_weight").is_none() { s - t } else { positive(c, t.clone()) * s - c.arg(6) * t };
             weighted(c) * slope
         }),
         d(1, A0 | A2 | POS, |c| {
             let x = c.arg(0);
-            let plain = c.call.args[6].is_none();
+            let plain = c.argument("pos_weight").is_none();
             let slope = if plain { -x } else { (-x.clone()).sigmoid_().log() - c.arg(6) * x.sigmoid_().log() };
             weighted(c) * slope
         }),

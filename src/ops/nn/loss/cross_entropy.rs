@@ -202,7 +202,7 @@ pub static DIVIDED: Op = Op {
     doc: "Divides by a number.",
     forms: HIDDEN,
     body: decompose(|c| (Term::from(c.tensor(0)?) / c.scalar("other")?).outputs()),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g() / c.call.args[1].reborrow())]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g() / c.argument("other").reborrow())]),
     node: "DivBackward1",
     samples: &["f32[2,3], 2.0"],
     errors: &[("'a', 2.0", "TypeError", "must be Tensor")],

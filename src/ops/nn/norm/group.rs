@@ -106,8 +106,8 @@ pub static GROUP_NORM: Op = Op {
         let x = CONTIGUOUS.call((x, Value::Format(x.layout().channels_format()))).ok()?;
         let args: Args = smallvec![
             x.into(),
-            c.args[2].reborrow(),
-            c.args[3].reborrow(),
+            c.argument("weight").reborrow(),
+            c.argument("bias").reborrow(),
             n.into(),
             channels.into(),
             l.into(),

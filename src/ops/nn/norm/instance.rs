@@ -35,9 +35,9 @@ fn run(c: &Call) -> Result<Outputs> {
         running[0].reborrow(),
         running[1].reborrow(),
         by_input.into(),
-        c.args[6].reborrow(),
-        c.args[7].reborrow(),
-        c.args[8].reborrow(),
+        c.argument("momentum").reborrow(),
+        c.argument("eps").reborrow(),
+        c.argument("cudnn_enabled").reborrow(),
     ];
     let y = BATCH_NORM.call(args).ok()?;
     for (i, moved) in [3, 4].into_iter().zip(&running) {

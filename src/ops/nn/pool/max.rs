@@ -83,7 +83,7 @@ fn of_one(c: &Call, run: &'static Op) -> Result<Outputs> {
             Value::Ints(with_one(c, 1, "stride")?),
             Value::Ints(with_one(c, 0, "padding")?),
             Value::Ints(with_one(c, 1, "dilation")?),
-            c.args[5].reborrow(),
+            c.argument("ceil_mode").reborrow(),
         ];
         run.calls(args)
     })

@@ -72,9 +72,9 @@ fn gradient<const D: usize>(c: &VjpCtx) -> Term {
             Value::Ints(steps.kernel.as_slice().into()),
             Value::Ints(steps.stride.as_slice().into()),
             Value::Ints(steps.padding.as_slice().into()),
-            c.call.args[4].reborrow(),
-            c.call.args[5].reborrow(),
-            c.call.args[6].reborrow(),
+            c.argument("ceil_mode").reborrow(),
+            c.argument("count_include_pad").reborrow(),
+            c.argument("divisor_override").reborrow(),
             Value::Ints(c.sizes(0)),
         ])
     };
@@ -99,8 +99,8 @@ pub static AVG_POOL1D: Op = Op {
                 Value::Ints(with_one(c, 1, "kernel_size")?),
                 Value::Ints(with_one(c, 1, "stride")?),
                 Value::Ints(with_one(c, 0, "padding")?),
-                c.args[4].reborrow(),
-                c.args[5].reborrow(),
+                c.argument("ceil_mode").reborrow(),
+                c.argument("count_include_pad").reborrow(),
             ];
             AVG_POOL2D.calls(args)
         })
