@@ -21,8 +21,8 @@ const BLOCK: usize = 1 << 19;
 /// The longest short side for which this is used, and the fewest multiplications.
 const SHORT: usize = 512;
 const WORK: usize = 1 << 12;
-/// From so many rows on, packing the other factor takes less than a fifth of the product.
-const MANY: usize = 96;
+/// Packing a column costs what so many terms of a row cost that is written into a transposed result.
+const TURN: usize = 5;
 
 /// The function for products of this size, if it is faster than the `gemm` crate; `a` and `b` have these strides.
 pub(super) fn product<T: Vectors>([m, n, k]: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Option<Product<T>> {
@@ -44,8 +44,9 @@ pub(super) unsafe fn multiply<T: Vectors>(
     alpha: T,
     beta: T,
 ) -> Result<()> {
-    // A tile of the transposed result is turned when it is written, which costs more than packing many columns.
-    let plain = a.cols == 1 && (m > n || m >= MANY);
+    // The longer factor as it lies, in a transposed result whose tiles are turned when they are written; or packed, where many
+    // rows share its columns.
+    let plain = a.cols == 1 && (m > n || m * TURN >= k.min(TERMS));
     let (sizes, rows, columns, out) = if plain { ([m, n], a, b, out) } else { ([n, m], b.t(), a.t(), out.t()) };
     let [tall, wide] = tile_size::<T>();
     let narrow = sizes[1] <= wide / 2;
