@@ -325,3 +325,39 @@ def test_instance_norms_of_ones_own_rank(torch):
     assert Flat(3)(x[0]).shape == (3, 5)
     with pytest.raises(ValueError, match="expected 2D or 3D input"):
         Flat(3)(torch.ones(2, 3, 4, 5))
+
+
+IN_PLACE = [("elu", {"alpha": 1.5}), ("selu", {}), ("celu", {"alpha": 1.5}), ("leaky_relu", {"negative_slope": 0.2}), ("rrelu", {})]
+
+
+@pytest.mark.parametrize(("name", "options"), IN_PLACE, ids=lambda v: v if isinstance(v, str) else "")
+def test_activations_in_place_differentiate_by_their_result(torch, name, options):
+    function = getattr(torch.nn.functional, name)
+    x = torch.tensor([-2.0, -0.3, 0.0, 0.4, 3.0], dtype=torch.float64, requires_grad=True)
+    in_place = lambda x: function(x.clone(), inplace=True, **options)  # noqa: E731
+    y, z = in_place(x), function(x, **options)
+    assert y.grad_fn.name()[-1] == "1"
+    assert torch.equal(y.grad_fn._saved_result, y)
+    (got,), (want,) = (torch.autograd.grad(v.sum(), x) for v in (y, z))
+    torch.testing.assert_close(got, want, rtol=1e-14, atol=0)
+    off = x.detach()[[0, 1, 3, 4]].requires_grad_()
+    assert torch.autograd.gradcheck(in_place, off) and torch.autograd.gradgradcheck(in_place, off)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "by"),
+    [
+        ("elu", {"alpha": -2.0}, "elu"),
+        ("celu", {"alpha": -2.0}, "elu"),
+        ("leaky_relu", {"negative_slope": -2.0}, "leakyReLu"),
+        ("rrelu", {"lower": -5.0, "upper": -1.0}, "leakyReLu"),
+    ],
+)
+def test_a_result_in_place_tells_nothing_of_a_negative_slope(torch, name, options, by):
+    function = getattr(torch.nn.functional, name)
+    x = torch.tensor([-1.0, 1.0], requires_grad=True)
+    y = function(x.clone(), inplace=True, **options)
+    with pytest.raises(RuntimeError, match=f"In-place {by} backward .* call out-of-place version"):
+        y.sum().backward()
+    function(x, **options).sum().backward()
+    assert x.grad[0] < 0 or name == "celu"

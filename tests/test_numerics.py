@@ -308,3 +308,21 @@ def test_a_product_of_several_negative_zeros_is_zero(a, b, dtype):
         x, y = x.to(getattr(torch, dtype)), y.to(getattr(torch, dtype))
         columns = x.mT.contiguous().mT if x.ndim > 1 else x
         assert not any((left @ y).signbit().any() for left in (x, columns))
+
+
+@pytest.mark.parametrize(
+    ("x", "want"),
+    [
+        ([complex(NAN, 0), 0], (NAN, NAN)),
+        ([0, complex(1, NAN)], (NAN, NAN)),
+        ([INF, INF], (INF, 0)),
+        ([complex(INF, 1), INF], (INF, math.pi / 4)),
+        ([-INF, -INF], (-INF, "any")),
+        ([-INF, complex(1, 2)], (1, 2)),
+        ([INF, complex(0, 3)], (INF, 0)),
+    ],
+)
+def test_sums_of_complex_exponentials(x, want):
+    """In logarithms: of a running sum and of two operands."""
+    for got in (torch.logcumsumexp(c128(*x), 0)[1], torch.logaddexp(c128(x[0]), c128(x[1]))[0]):
+        assert all(alike(g, w) for g, w in zip(parts(got)[0], want, strict=True)), got

@@ -421,6 +421,22 @@ def test_fused_ops_compute_on_floats_with_memory(torch, name):
     getattr(torch.optim, name)([without], **options).step()
 
 
+@pytest.mark.parametrize("fused", [True, False, None])
+def test_adagrad_of_a_model_that_was_made_on_meta(torch, fused):
+    """Its state is made with it, and before `to_empty` there is no memory for that."""
+    with torch.device("meta"):
+        model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.5, initial_accumulator_value=4.0, fused=fused)
+    model.to_empty(device="cpu")
+    for p in model.parameters():
+        p.detach().fill_(1.0)
+        p.grad = torch.ones_like(p)
+    optimizer.step()
+    for p in model.parameters():
+        torch.testing.assert_close(p.detach(), torch.full_like(p, 1 - 0.5 / 5**0.5))
+        assert optimizer.state[p]["sum"].device == p.device and optimizer.state[p]["step"] == 1
+
+
 def test_refused_options_of_muon_and_adafactor(torch):
     matrix, vector = torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)
     with pytest.raises(ValueError, match="Muon only supports 2D parameters whereas we found a parameter with size"):

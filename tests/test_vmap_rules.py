@@ -319,6 +319,27 @@ def test_a_rule_is_told_the_randomness(mode):
     assert [(i.batch_size, i.randomness) for i in told] == [(3, mode)]
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda t, g: t.normal_(generator=g),
+        lambda t, g: t.uniform_(generator=g),
+        lambda t, g: t.bernoulli_(generator=g),
+        lambda t, g: torch.bernoulli(t * 0 + 0.5, generator=g),
+        lambda t, g: torch.multinomial(t * 0 + 1, 2, generator=g),
+        lambda t, g: t + torch.randn(8, generator=g),
+    ],
+)
+def test_the_same_numbers_of_a_generator_for_all(draw):
+    generator = torch.Generator().manual_seed(3)
+    alone = draw(torch.ones(8), generator)
+    after = generator.get_state()
+    generator.manual_seed(3)
+    batch = vmap(lambda t: draw(t, generator), randomness="same")(torch.ones(5, 8))
+    assert torch.equal(batch, alone.expand_as(batch))
+    assert torch.equal(generator.get_state(), after)
+
+
 def test_checkpointed():
     x = torch.randn(3, 4, 4, dtype=torch.float64, requires_grad=True)
     f = lambda a: vmap(torch.linalg.qr)(a)[0].sin().sum()  # noqa: E731

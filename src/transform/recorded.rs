@@ -1,12 +1,13 @@
 //! What runs in a batch: the calls of one example, with those in their bodies.
 
 use crate::error::Error;
-use crate::op::generator::DefaultStates;
+use crate::op::generator::{DefaultStates, State};
 use crate::op::tracer::Form;
-use crate::op::{Args, Op, Value, Vjp};
+use crate::op::{Args, Generator, Op, Value, Vjp};
 use crate::tensor::Tensor;
 use std::collections::HashSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A function from outside the op table on a whole batch: its tensors, which of them are batched, and how many examples there
 /// are, to results with the batch first.
@@ -140,6 +141,26 @@ pub fn storage(t: &Tensor) -> usize {
     t.storage().id()
 }
 
+/// States of generators: the default ones, and those that were arguments of a call.
+#[derive(Clone)]
+pub struct States {
+    pub defaults: DefaultStates,
+    pub given: Vec<Drawn>,
+}
+pub type Drawn = (Arc<Generator>, State);
+
+impl States {
+    /// Those of the same generators now.
+    pub fn now(&self) -> States {
+        let given = self.given.iter().map(|(g, _)| (g.clone(), g.state())).collect();
+        States { defaults: DefaultStates::now(), given }
+    }
+    pub fn restore(&self) {
+        self.defaults.restore();
+        self.given.iter().for_each(|(g, state)| g.set_state(state.clone()));
+    }
+}
+
 /// One recorded call.
 pub struct Step {
     pub op: &'static Op,
@@ -150,7 +171,7 @@ pub struct Step {
     /// Whether gradients were recorded.
     pub grad: bool,
     /// The generators' states before a draw that must be the same for every example.
-    pub drawn: Option<DefaultStates>,
+    pub drawn: Option<States>,
     /// The generators' states before a draw for each example.
     pub draws_at: Option<DefaultStates>,
     /// The calls in its body, where those can run in its place.

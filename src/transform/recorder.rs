@@ -3,15 +3,15 @@
 //! A call is recorded at the level at which autograd records it: a primitive, or an op with a gradient of its own, whose
 //! steps are kept beside it for a batch without a rule. What depends on the batch is known by storage, which views share.
 
-use super::recorded::{Custom, CustomRule, Recorded, Step, each_in, storage, targets};
+use super::recorded::{Custom, CustomRule, Drawn, Recorded, States, Step, each_in, storage, targets};
 use crate::autograd::forward::{self, Visible};
 use crate::autograd::node::refuse_gradient;
 use crate::autograd::{GradGuard, grad_enabled};
 use crate::error::Error;
 use crate::observe::Raw;
-use crate::op::generator::{DefaultStates, State};
+use crate::op::generator::DefaultStates;
 use crate::op::tracer::{Change, Form, Read, Traced, Tracer};
-use crate::op::{Args, Body, Call, Generator, Value, Vjp};
+use crate::op::{Args, Body, Call, Value, Vjp};
 use crate::ops::movement::copy::CLONE;
 use crate::ops::view::as_strided::AS_STRIDED;
 use crate::ops::view::reshape::ALIAS;
@@ -19,7 +19,6 @@ use crate::tensor::Tensor;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// What random ops do in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +27,6 @@ pub enum Randomness {
     Same,
     Different,
 }
-
-type Drawn = (Arc<Generator>, State);
 
 /// A call that is running.
 struct Frame {
@@ -46,13 +43,15 @@ struct Frame {
     args: Args<'static>,
     grad: bool,
     drawn: Option<DefaultStates>,
+    /// Generators among the arguments, with their states before the call.
+    given: Vec<Drawn>,
     lifted: Option<(Tensor, Tensor)>,
 }
 
 impl Frame {
     fn new(hidden: bool, unit: bool, inner: Option<Vec<Recorded>>) -> Frame {
         let (args, grad) = (Args::new(), grad_enabled());
-        Frame { hidden, unit, inner, bound: false, custom: false, args, grad, drawn: None, lifted: None }
+        Frame { hidden, unit, inner, bound: false, custom: false, args, grad, drawn: None, given: Vec::new(), lifted: None }
     }
     /// Whether the calls inside are looked at.
     fn is_open(&self) -> bool {
@@ -416,9 +415,10 @@ impl Tracer for Recorder {
         if unit {
             for v in traced.args {
                 if let Value::Generator(g) = v {
-                    self.generators.borrow_mut().push((g.clone(), g.state()));
+                    frame.given.push((g.clone(), g.state()));
                 }
             }
+            self.generators.borrow_mut().extend(frame.given.iter().cloned());
             // The copies that the recording makes are none of the function's calls.
             self.stack.borrow_mut().push(Frame::new(true, false, None));
             self.writes(traced, &mut frame);
@@ -476,7 +476,7 @@ impl Tracer for Recorder {
             outs: traced.outs.to_vec(),
             results: results.to_vec(),
             grad: frame.grad,
-            drawn: frame.drawn.clone().filter(|_| !differs),
+            drawn: frame.drawn.clone().filter(|_| !differs).map(|defaults| States { defaults, given: frame.given }),
             draws_at: frame.drawn.filter(|_| differs),
             inner,
             lifted: frame.lifted,

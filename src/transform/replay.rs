@@ -1,6 +1,6 @@
 //! Recorded calls on a whole batch: by the batch rule of the op, else by its steps, else example by example.
 
-use super::recorded::{Recorded, Step};
+use super::recorded::{Recorded, States, Step};
 use super::recorder::Origins;
 use crate::autograd::{GradGuard, diagnostics, forward};
 use crate::dispatch;
@@ -318,7 +318,7 @@ impl Replay {
             return step.results.iter().map(none).collect();
         }
         warn_once(step.op)?;
-        let after = step.drawn.as_ref().map(|_| DefaultStates::now());
+        let after = step.drawn.as_ref().map(States::now);
         let mut each: Vec<Outputs> = Vec::new();
         for b in 0..self.size {
             let pick = |batched: bool, t: &Tensor| if batched { SELECT.call((t, 0, b)).ok() } else { Ok(t.clone()) };

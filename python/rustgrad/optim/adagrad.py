@@ -68,6 +68,16 @@ class Adagrad(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 self._init_state(group, p, self.state[p])
+                if p.is_meta:
+                    self._made_on_meta = True
+
+    def _step_group(self, group):
+        if self.__dict__.get("_made_on_meta"):
+            # `Module.to_empty` may have given the parameters memory since: their state starts there.
+            for p in group["params"]:
+                if self.state[p]["sum"].is_meta and not p.is_meta:
+                    self._init_state(group, p, self.state[p])
+        super()._step_group(group)
 
     def _init_state(self, group, param, state):
         start = self.defaults["initial_accumulator_value"]

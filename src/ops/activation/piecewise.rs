@@ -234,6 +234,7 @@ pub static THRESHOLD: Op = Op {
         ("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'"),
         ("u8[2], 1, 300", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
     ],
+    inplace_node: "ThresholdBackward1",
     keeps: Some("self threshold"),
     alias_policy: Some(AliasPolicy::UniformWrite),
     ..ACTIVATION

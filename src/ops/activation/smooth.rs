@@ -22,11 +22,14 @@ pub static OPS: &[&Op] = &[
     &MISH,
     &NN_MISH,
     &LEAKY_RELU,
+    &LEAKY_RELU_ONTO,
     &NN_LEAKY_RELU,
     &ELU,
+    &ELU_ONTO,
     &NN_ELU,
     &NN_SELU,
     &CELU,
+    &CELU_ONTO,
     &NN_CELU,
     &SOFTPLUS,
     &LOGSIGMOID,
@@ -35,6 +38,19 @@ pub static OPS: &[&Op] = &[
 /// The op behind a public activation: in place or not, by the flag `inplace`.
 pub(crate) fn run<'a>(c: &Call, op: &'static Op, args: impl IntoArgs<'a>) -> Result<Outputs> {
     if c.flag("inplace") { Ok(smallvec![op.call_inplace(args)?]) } else { op.calls(args) }
+}
+
+/// Where the form in place is an op of its own, `onto`, whose gradient reads the result, so that the input is not kept.
+fn run_or_onto<'a>(c: &Call, op: &'static Op, onto: &'static Op, args: impl IntoArgs<'a>) -> Result<Outputs> {
+    run(c, if c.flag("inplace") { onto } else { op }, args)
+}
+/// The result tells which inputs were positive, unless the function falls below zero.
+pub(crate) fn told_by_result(falls: bool, name: &str) -> Result<()> {
+    let words = format!(
+        "In-place {name} backward calculation is triggered with a negative slope which is not supported. This is caused by \
+         calling in-place forward function with a negative slope, please call out-of-place version instead."
+    );
+    if falls { Err(Error::runtime(words)) } else { Ok(()) }
 }
 
 pub(crate) const BEHIND: Forms = Forms(Forms::HIDDEN | Forms::INPLACE);
@@ -207,22 +223,36 @@ impl MapReal<2> for LeakyRelu {
 }
 static LEAKY: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, LeakyRelu>(), wgsl: "where_(gt_(x, T(0)), x, x * y)" };
-pub static LEAKY_RELU: Op = Op {
-    sig: sig("_leaky_relu(Tensor self, Scalar negative_slope) -> Tensor"),
+const LEAKY_BEHIND: Op = Op {
     doc: "`x` where positive, else `negative_slope * x`.",
     forms: BEHIND,
     body: elementwise(&LEAKY),
-    vjp: Vjp::Each(&[d(0, A0, |c| {
-        piecewise_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), c.scalar("negative_slope")))
-    })]),
     samples: &["f32[2,3], 0.1"],
     errors: &[("i64[2], 0.1", "RuntimeError", "not implemented for 'Long'")],
     ..ACTIVATION
 };
+pub static LEAKY_RELU: Op = Op {
+    sig: sig("_leaky_relu(Tensor self, Scalar negative_slope) -> Tensor"),
+    vjp: Vjp::Each(&[d(0, A0, |c| {
+        piecewise_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), c.scalar("negative_slope")))
+    })]),
+    ..LEAKY_BEHIND
+};
+/// The form in place.
+pub static LEAKY_RELU_ONTO: Op = Op {
+    sig: sig("_leaky_relu_onto(Tensor self, Scalar negative_slope) -> Tensor"),
+    node: "LeakyReluBackward1",
+    vjp: Vjp::Each(&[d(0, OUT0, |c| match told_by_result(c.float(1) < 0.0, "leakyReLu") {
+        Ok(()) => piecewise_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.out(0), c.scalar("negative_slope"))),
+        Err(e) => Term(Err(e)),
+    })]),
+    keeps: Some("negative_slope result"),
+    ..LEAKY_BEHIND
+};
 pub static NN_LEAKY_RELU: Op = Op {
     sig: sig("nn.functional.leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `negative_slope * x`.",
-    body: decompose(|c| run(c, &LEAKY_RELU, (c.tensor(0)?, c.float("negative_slope")?))),
+    body: decompose(|c| run_or_onto(c, &LEAKY_RELU, &LEAKY_RELU_ONTO, (c.tensor(0)?, c.float("negative_slope")?))),
     samples: &["f32[2,3]", "f64[4], 0.2", "f32[10](special)"],
     reference: "np.where(x0 > 0, x0, negative_slope * x0)",
     ..ACTIVATION
@@ -260,11 +290,32 @@ pub static CELU: Op = Op {
     keeps: Some("alpha self"),
     ..ELU_BEHIND
 };
+const ELU_IN_PLACE: Op = Op {
+    // Below zero the derivative, input_scale * scale * alpha * exp(input_scale * x), is a function of the result.
+    vjp: Vjp::Each(&[d(0, OUT0, |c| match told_by_result(c.float(1) < 0.0, "elu") {
+        Ok(()) => c.g() * c.out(0).greater(0).choose(c.float(2), (c.out(0) + c.float(1) * c.float(2)) * c.float(3)),
+        Err(e) => Term(Err(e)),
+    })]),
+    ..ELU_BEHIND
+};
+/// The forms in place.
+pub static ELU_ONTO: Op = Op {
+    sig: sig("_elu_onto(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor"),
+    node: "EluBackward1",
+    keeps: Some("alpha input_scale result scale"),
+    ..ELU_IN_PLACE
+};
+pub static CELU_ONTO: Op = Op {
+    sig: sig("_celu_onto(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor"),
+    node: "CeluBackward1",
+    keeps: Some("alpha result"),
+    ..ELU_IN_PLACE
+};
 
 pub static NN_ELU: Op = Op {
     sig: sig("nn.functional.elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289.",
-    body: decompose(|c| run(c, &ELU, (c.tensor(0)?, c.float("alpha")?, 1.0, 1.0))),
+    body: decompose(|c| run_or_onto(c, &ELU, &ELU_ONTO, (c.tensor(0)?, c.float("alpha")?, 1.0, 1.0))),
     samples: &["f32[2,3]", "f64[4], 1.5", "f32[10](special)"],
     reference: "np.where(x0 > 0, x0, alpha * np.expm1(x0))",
     ..ACTIVATION
@@ -276,7 +327,7 @@ pub static NN_SELU: Op = Op {
     sig: sig("nn.functional.selu(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`elu` with the constants that keep mean and variance. arXiv:1706.02515.",
     aliases: &["selu"],
-    body: decompose(|c| run(c, &ELU, (c.tensor(0)?, SELU_ALPHA, SELU_SCALE, 1.0))),
+    body: decompose(|c| run_or_onto(c, &ELU, &ELU_ONTO, (c.tensor(0)?, SELU_ALPHA, SELU_SCALE, 1.0))),
     reference: "1.0507009873554805 * np.where(x0 > 0, x0, 1.6732632423543772 * np.expm1(x0))",
     ..ACTIVATION
 };
@@ -289,7 +340,7 @@ pub static NN_CELU: Op = Op {
         if alpha == 0.0 {
             return Err(Error::runtime("ZeroDivisionError: alpha cannot be 0 for CELU"));
         }
-        run(c, &CELU, (c.tensor(0)?, alpha, 1.0, 1.0 / alpha))
+        run_or_onto(c, &CELU, &CELU_ONTO, (c.tensor(0)?, alpha, 1.0, 1.0 / alpha))
     }),
     samples: &["f32[2,3]", "f64[4], 1.5", "f32[10](special)"],
     errors: &[

@@ -177,12 +177,18 @@ impl MapReal<2> for LogAddExp {
 }
 impl MapComplex<2> for LogAddExp {
     fn eval([x, y]: [c128; 2]) -> c128 {
-        let (high, low) = if x.re >= y.re { (x, y) } else { (y, x) };
-        if high.re.is_infinite() && high.re == low.re {
-            complex::ln(complex::exp(x) + complex::exp(y))
-        } else {
-            high + Log1p::complex(complex::exp(low - high))
-        }
+        log_add_exp(x, y)
+    }
+}
+/// `ln(exp(x) + exp(y))`, with the larger one factored out, so that nothing finite overflows; NaN in any part makes all of it NaN.
+pub fn log_add_exp(x: c128, y: c128) -> c128 {
+    let (high, low) = if x.re >= y.re { (x, y) } else { (y, x) };
+    if x.is_nan() || y.is_nan() {
+        c128::new(f64::NAN, f64::NAN)
+    } else if high.re.is_infinite() && high.re == low.re {
+        complex::ln(complex::exp(x) + complex::exp(y))
+    } else {
+        high + Log1p::complex(complex::exp(low - high))
     }
 }
 static LOG_ADD_EXP: Rule = Rule {

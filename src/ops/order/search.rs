@@ -112,6 +112,7 @@ pub static SEARCHSORTED: Op = Op {
     unknown_choice: unknown_side,
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
+    out_dtype: Some(OutDType::Same),
     body: opaque(
         |c| found_for(c, sequence(c)?, c.tensor("self")?.shape(), c.opt_choice("side")),
         |c| search_in(c, &ordered(c)?, c.tensor("self")?, c.opt_choice("side")),
@@ -138,6 +139,7 @@ pub static SEARCHSORTED_SCALAR: Op = Op {
     unknown_choice: unknown_side,
     doc: "The place in a sorted sequence where a number belongs.",
     forms: FO,
+    out_dtype: Some(OutDType::Same),
     body: opaque(
         |c| found_for(c, sequence(c)?, &[], c.opt_choice("side")),
         |c| search_in(c, &ordered(c)?, &number(c, 1, 0)?, c.opt_choice("side")),
@@ -168,6 +170,7 @@ pub static BUCKETIZE: Op = Op {
     sig: sig("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
     doc: "For each value the bucket between sorted boundaries that it falls in.",
     forms: FO,
+    out_dtype: Some(OutDType::Same),
     body: opaque(
         |c| found_for(c, boundaries(c)?, c.tensor(0)?.shape(), None),
         |c| search_in(c, &boundaries(c)?.detach(), c.tensor(0)?, None),

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::op::*;
 use crate::ops::activation::piecewise_backward::LEAKY_RELU_BACKWARD;
-use crate::ops::activation::smooth::LEAKY_RELU;
+use crate::ops::activation::smooth::{LEAKY_RELU, told_by_result};
 use crate::ops::create::full::ZEROS;
 use crate::ops::create::like::EMPTY;
 use crate::ops::elementwise::arith::MUL;
@@ -55,11 +55,16 @@ pub static RRELU_WITH_NOISE: Op = Op {
     keeps: Some("lower noise self training upper"),
     ..WITH_NOISE
 };
-/// The same under the node name of the form in place.
+/// The form in place, whose gradient reads the result.
 pub static RRELU_WITH_NOISE_: Op = Op {
     sig: sig("_rrelu_with_noise_onto(Tensor self, Tensor noise, float lower, float upper, bool training) -> Tensor"),
     node: "RreluWithNoiseBackward1",
-    keeps: Some("lower noise result=self training upper"),
+    vjp: Vjp::Each(&[d(0, A1 | OUT0, |c| match (c.flag("training"), told_by_result(mean_slope(c) < 0.0, "leakyReLu")) {
+        (true, _) => c.g() * c.arg(1),
+        (false, Ok(())) => LEAKY_RELU_BACKWARD.call((c.g(), c.out(0), mean_slope(c))),
+        (false, Err(e)) => Term(Err(e)),
+    })]),
+    keeps: Some("lower noise result training upper"),
     ..WITH_NOISE
 };
 

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::op::*;
 use crate::ops::create::full::FULL;
+use crate::ops::elementwise::exp::log_add_exp;
 use crate::ops::indexing::along_dim::PUT_ALONG;
 use crate::ops::movement::copy::COPY_;
 use crate::ops::support::promotion::no_kernel;
@@ -206,14 +207,8 @@ fn complex_logcumsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?.dense_copy(DType::C128)?;
     let s = Tensor::empty(x.shape(), DType::C128, crate::device::Device::Cpu)?;
     let nothing = c128::new(f64::NEG_INFINITY, 0.0);
-    Lines::along(x.shape(), c.dim("dim"), false).run(&x, &x, &s, nothing, |sum, x, _| log_add(sum, x))?;
+    Lines::along(x.shape(), c.dim("dim"), false).run(&x, &x, &s, nothing, |sum, x, _| log_add_exp(sum, x))?;
     out[0].copy_raw(&s)
-}
-
-/// `ln(exp(a) + exp(b))`, with the larger one factored out, so that nothing overflows.
-fn log_add(a: c128, b: c128) -> c128 {
-    let (low, high) = if a.re < b.re { (a, b) } else { (b, a) };
-    if high.re == f64::NEG_INFINITY { high } else { high + (1.0 + (low - high).exp()).ln() }
 }
 
 /// The last place along `dim` set to a number.

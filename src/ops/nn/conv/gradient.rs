@@ -2,10 +2,12 @@
 //! product with the windows that the kernel met.
 
 use super::fused::{WEIGHT_GRADIENT, weights_fit};
-use super::{CONVOLUTION, Steps, columns, exchanged, padded, volume};
+use super::{CONVOLUTION, Steps, columns, exchanged, format_of, padded, volume};
 use crate::error::Result;
+use crate::layout::Format;
 use crate::op::*;
 use crate::ops::linalg::matmul::BMM;
+use crate::ops::movement::copy::CONTIGUOUS;
 use crate::ops::view::reshape::{PERMUTE, SLICE};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -28,7 +30,9 @@ fn convolved(x: &Tensor, w: Term, steps: &Steps) -> Result<Term> {
 
 /// The gradient of the input: the transpose for a convolution, a convolution for the transpose.
 fn of_input(c: &VjpCtx, steps: &Steps) -> Result<Term> {
-    let (g, from, weight) = (c.g().ok()?, c.sizes(0), c.sizes(1));
+    let (from, weight) = (c.sizes(0), c.sizes(1));
+    let format = format_of(&c.arg(0).ok()?, &c.arg(1).ok()?);
+    let g = if format == Format::Contiguous { c.g() } else { CONTIGUOUS.call((c.g(), Value::Format(format))) }.ok()?;
     let mut back = Steps { transposed: !steps.transposed, ..steps.clone() };
     for (i, rest) in back.output_padding.iter_mut().enumerate() {
         // The elements at the end that no window covered.

@@ -298,8 +298,6 @@ fn motion(c: &Call) -> Result<(Steps, Format)> {
     let steps = Steps::of(c, w.ndim() - 2)?;
     check(x, w.shape(), &steps)?;
     check_bias(x, w, bias, &steps)?;
-    let formats = [x, w].map(|t| t.layout().channels_format()).into_iter();
-    let format = formats.filter(|_| x.dtype().is_float()).find(|&f| f != Format::Contiguous);
     let late = (0..steps.stride.len()).any(|i| steps.output_padding[i] >= steps.stride[i].max(steps.dilation[i]));
     if steps.transposed && late {
         return Err(Error::runtime(format!(
@@ -309,7 +307,13 @@ fn motion(c: &Call) -> Result<(Steps, Format)> {
             Show(&steps.dilation)
         )));
     }
-    Ok((steps, format.unwrap_or(Format::Contiguous)))
+    Ok((steps, format_of(x, w)))
+}
+
+/// The memory format of the result and of the input's gradient: channels last if either operand of floats has it.
+fn format_of(x: &Tensor, w: &Tensor) -> Format {
+    let formats = [x, w].map(|t| t.layout().channels_format()).into_iter();
+    formats.filter(|_| x.dtype().is_float()).find(|&f| f != Format::Contiguous).unwrap_or(Format::Contiguous)
 }
 
 fn convolution(c: &Call) -> Result<Outputs> {

@@ -4,6 +4,7 @@ use super::check_float;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::movement::copy::CONTIGUOUS;
 use crate::ops::reduce::sum_prod::MEAN_DIM;
 
 pub static OPS: &[&Op] = &[&RMS_NORM];
@@ -40,7 +41,7 @@ fn run(c: &Call) -> Result<Outputs> {
     let dims: Ints = (-(c.ints("normalized_shape")?.len() as i64)..0).collect();
     // Half precision is computed in float32.
     let (half, double) = (matches!(x.dtype(), DType::F16 | DType::BF16), matches!(x.dtype(), DType::F64 | DType::C128));
-    let dense = Term::from(x).contiguous();
+    let dense = CONTIGUOUS.call((x, Value::Format(x.layout().channels_format())));
     let wide = if half { dense.to_dtype(DType::F32) } else { dense };
     let eps = c.opt_float("eps").unwrap_or(if double { f64::EPSILON } else { f64::from(f32::EPSILON) });
     let scale = (MEAN_DIM.call((wide.clone().pow(2.0), dims, true)) + eps).rsqrt();
