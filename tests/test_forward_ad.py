@@ -494,3 +494,15 @@ def test_gradcheck_passes_inputs_without_requires_grad_to_forward_mode(torch):
     y = torch.ones(1, dtype=torch.float64)
     torch.autograd.gradcheck(Same.apply, (x, y), check_forward_ad=True, check_backward_ad=False)
     assert seen[-1] == (False, False)
+
+
+@pytest.mark.parametrize("duals", [(0, 1), (0, 2), (1, 3), (2, 4)])
+def test_batch_norm_has_no_tangents_of_running_statistics(duals):
+    tensors = [torch.randn(4, 3), torch.zeros(3), torch.ones(3), torch.ones(3), torch.zeros(3)]
+    with fw.dual_level():
+        given = [fw.make_dual(t, torch.ones_like(t)) if i in duals else t for i, t in enumerate(tensors)]
+        with pytest.raises(RuntimeError, match="not differentiable wrt running_mean and running_var"):
+            torch.nn.functional.batch_norm(*given)
+        alone = given[:1] + tensors[1:] if 0 in duals else tensors[:1] + given[1:3] + tensors[3:]
+        torch.nn.functional.batch_norm(*alone)
+        torch.nn.functional.batch_norm(*given, training=True)

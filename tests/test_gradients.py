@@ -67,3 +67,64 @@ def test_strided_views_of_overlapping_views(torch, shape, view, size, stride):
     x = torch.arange(float(np.prod(shape)), dtype=torch.float64).reshape(shape).requires_grad_()
     f = lambda x: view(x).as_strided(size, stride)  # noqa: E731
     assert torch.autograd.gradcheck(f, (x,)) and torch.autograd.gradgradcheck(f, (x,))
+
+
+def _without_a_derivative(torch):
+    F = torch.nn.functional
+    x, p, t, i = torch.rand(4, 3), torch.rand(4, 3), torch.rand(4, 3), torch.tensor([0, 2, 1, 1])
+    ld, pivots = torch.linalg.ldl_factor(torch.eye(3) + 1)
+    return {
+        "nll_loss": lambda w: F.nll_loss(x, i, w),
+        "nll_loss of images": lambda w: F.nll_loss(torch.rand(2, 3, 2, 2), torch.zeros(2, 2, 2, dtype=torch.int64), w),
+        "cross_entropy": lambda w: F.cross_entropy(x, i, w),
+        "cross_entropy, smoothed": lambda w: F.cross_entropy(x, i, w, label_smoothing=0.1),
+        "binary_cross_entropy": lambda w: F.binary_cross_entropy(p, t, w),
+        "binary_cross_entropy_with_logits": lambda w: F.binary_cross_entropy_with_logits(x, t, w),
+        "binary_cross_entropy_with_logits, positive": lambda w: F.binary_cross_entropy_with_logits(x, t, pos_weight=w),
+        "multi_margin_loss": lambda w: F.multi_margin_loss(x, i, weight=w),
+        "batch_norm, mean": lambda w: F.batch_norm(x, w, torch.ones(3)),
+        "batch_norm, variance": lambda w: F.batch_norm(x, torch.zeros(3), w, training=True),
+        "instance_norm": lambda w: F.instance_norm(torch.rand(2, 3, 5), w, torch.ones(3), use_input_stats=False),
+        "bincount": lambda w: torch.bincount(torch.tensor([0, 2, 2]), w),
+        "pinv": lambda w: torch.linalg.pinv(torch.rand(3, 2, 2), rtol=w / 10),
+        "ldl_solve": lambda w: torch.linalg.ldl_solve(ld, pivots, w[:, None]),
+    }
+
+
+@pytest.mark.parametrize("name", _without_a_derivative(__import__("rustgrad")))
+def test_arguments_without_a_derivative_may_not_require_grad(torch, name):
+    """They would silently get none; PyTorch refuses them too."""
+    f = _without_a_derivative(torch)[name]
+    weight = torch.tensor([0.5, 1.0, 2.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"not differentiable with respect to argument .* cannot have requires_grad True"):
+        f(weight)
+    assert not f(weight.detach()).requires_grad
+    with torch.no_grad():
+        f(weight)
+
+
+def test_class_probabilities_have_weights_that_learn(torch):
+    weight = torch.ones(3, requires_grad=True)
+    torch.nn.functional.cross_entropy(torch.rand(4, 3), torch.rand(4, 3), weight).backward()
+    assert weight.grad.abs().min() > 0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda torch, x: torch.unique(x),
+        lambda torch, x: torch.unique(x, dim=0),
+        lambda torch, x: torch.unique_consecutive(x),
+        lambda torch, x: torch.unique(x, return_inverse=True)[0],
+        lambda torch, x: torch.geqrf(x)[0],
+        lambda torch, x: x.scatter(0, torch.zeros(1, 2, dtype=torch.int64), x, reduce="multiply"),
+        lambda torch, x: x.clone().scatter_(0, torch.zeros(1, 2, dtype=torch.int64), 2.0, reduce="add"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The reduce argument")
+def test_results_without_a_formula_refuse_backward(torch, f):
+    """They belong to the graph, so that nothing is silently cut."""
+    y = f(torch, torch.rand(3, 2, requires_grad=True))
+    assert y.requires_grad
+    with pytest.raises(RuntimeError, match="is not implemented"):
+        y.sum().backward()

@@ -361,3 +361,22 @@ def test_a_result_in_place_tells_nothing_of_a_negative_slope(torch, name, option
         y.sum().backward()
     function(x, **options).sum().backward()
     assert x.grad[0] < 0 or name == "celu"
+
+
+@pytest.mark.parametrize("layer", ["Conv2d", "ConvTranspose2d", "Conv3d", "ConvTranspose3d"])
+@pytest.mark.parametrize("which", ["input", "weight"])
+def test_gradients_of_images_with_channels_last_have_them_last(torch, layer, which):
+    """Whatever the gradient that arrives."""
+    last = torch.channels_last_3d if "3d" in layer else torch.channels_last
+    plain = getattr(torch.nn, layer)(4, 6, 3, stride=2).double()
+    x = torch.randn(2, 4, *(7,) * (3 if "3d" in layer else 2), dtype=torch.float64, requires_grad=True)
+    y = plain(x)
+    seed = torch.randn(y.shape, dtype=torch.float64)
+    want = torch.autograd.grad(y, [x, plain.weight], seed)
+    other = x.detach().contiguous(memory_format=last) if which == "input" else x.detach().clone()
+    layer = plain.to(memory_format=last) if which == "weight" else plain
+    other.requires_grad_()
+    got = torch.autograd.grad(layer(other), [other, layer.weight], seed)
+    assert got[0].is_contiguous(memory_format=last)
+    for g, w in zip(got, want, strict=True):
+        torch.testing.assert_close(g, w)

@@ -231,3 +231,13 @@ def test_batch_norm_update_stats_moves_the_running_statistics(torch):
     torch.testing.assert_close(of_batch[1], torch.full((3,), 9.25))
     torch.testing.assert_close(mean, torch.tensor([0.35, 0.55, 0.75]))
     torch.testing.assert_close(var, torch.full((3,), 0.9 + 0.1 * 9.25 * 4 / 3))
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_root_mean_square_norm_keeps_channels_last(torch, dims):
+    last = torch.channels_last if dims == 2 else torch.channels_last_3d
+    x = torch.randn(2, 4, *(3,) * dims)
+    weight = torch.rand(3)
+    y = torch.nn.functional.rms_norm(x.contiguous(memory_format=last), (3,), weight)
+    assert y.is_contiguous(memory_format=last)
+    close(y, torch.nn.functional.rms_norm(x, (3,), weight))

@@ -41,7 +41,7 @@ def python_type(kind: str) -> str:
 
 def plain(kind: str) -> str:
     """A type without what only dispatch needs to know: a dimension is an int, a tensor that is written to a tensor."""
-    kind = kind.replace("!", "")
+    kind = kind.replace("!", "").replace("~", "")
     if kind.startswith("Dim"):
         kind = "int" + re.sub(r"^Dim\+?(\(\w+\))?", "", kind)
     return "Size" if kind == "int[*]" else kind

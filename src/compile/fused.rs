@@ -11,7 +11,7 @@ use crate::cpu::loops::Loops;
 use crate::cpu::program::{Applied, Machine, Memory};
 use crate::cpu::view::View;
 use crate::device::Device;
-use crate::dispatch::{Prepared, prepare};
+use crate::dispatch::{Prepared, number_of, prepare};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::Result;
 use crate::gpu::{self, Program, ProgramRule};
@@ -233,7 +233,7 @@ impl Candidate {
         let mut inputs = SmallVec::new();
         for &i in prepared.rule.operands {
             inputs.push(match &args[i] {
-                Arg::Value(Value::Scalar(s)) => Input::Number(*s),
+                Arg::Value(Value::Scalar(s)) => Input::Number(number_of(op, *s, prepared.compute)),
                 Arg::Tensor(n) if looks[*n].device == look.device => Input::Tensor(*n),
                 Arg::Number(n, _) => Input::Passed(n.clone()),
                 _ => return None,

@@ -3,7 +3,7 @@
 use super::{mixed_devices, no_gpu_dtype, no_shader};
 use crate::cpu::map::{self, Input, Output};
 use crate::device::Device;
-use crate::dtype::{Category, DType, Operands, Scalar, default_dtype};
+use crate::dtype::{Category, DType, Element, Operands, Scalar, bf16, default_dtype, f16};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{Dims, Layout, broadcast, result_strides, same, same_dims};
@@ -286,6 +286,15 @@ fn held(call: &Call, rule: &Rule, out: &Tensor, shared: bool) -> Result<SmallVec
     Ok(held)
 }
 
+/// What an op that computes in `compute` reads of a number.
+pub fn number_of(op: &Op, s: Scalar, compute: DType) -> Scalar {
+    match compute {
+        DType::F16 if op.rounds_numbers => f16::from_scalar(s).to_scalar(),
+        DType::BF16 if op.rounds_numbers => bf16::from_scalar(s).to_scalar(),
+        _ => s,
+    }
+}
+
 /// A call with its output allocated.
 struct Job<'a> {
     call: &'a Call<'a>,
@@ -307,7 +316,7 @@ impl Job<'_> {
         let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
         for &i in self.rule.operands {
             inputs.push(match &self.call.args[i] {
-                Value::Scalar(s) => Input::Scalar(*s),
+                Value::Scalar(s) => Input::Scalar(number_of(self.call.op, *s, self.compute)),
                 v => {
                     let (t, strides) = self.source(i, v.as_tensor().ok_or_else(|| no_operand(self.call, i))?);
                     let v = t.cpu_view()?;
@@ -328,7 +337,7 @@ impl Job<'_> {
         let mut inputs: SmallVec<[gpu::Input; 4]> = SmallVec::new();
         for &i in self.rule.operands {
             inputs.push(match &self.call.args[i] {
-                Value::Scalar(s) => gpu::Input::Scalar(*s),
+                Value::Scalar(s) => gpu::Input::Scalar(number_of(self.call.op, *s, self.compute)),
                 v => {
                     let (t, strides) = self.source(i, v.as_tensor().ok_or_else(|| no_operand(self.call, i))?);
                     match t.device() {

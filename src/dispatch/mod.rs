@@ -15,7 +15,7 @@ mod overlap;
 mod written;
 
 pub use self::capture::{Capture, Range};
-pub use self::elementwise::{Prepared, prepare, promoted};
+pub use self::elementwise::{Prepared, number_of, prepare, promoted};
 pub use self::inplace::call_inplace;
 pub use self::out::{call_out, resize};
 
@@ -166,10 +166,28 @@ fn run_body(thread: &ThreadState, call: &Call, outputs: &mut Outputs) -> Result<
 /// strings those that it lists.
 #[inline]
 pub fn check_facts(call: &Call) -> Result<()> {
+    if call.op.sig.has_fixed {
+        check_fixed(call)?;
+    }
     if call.op.sig.has_choices {
         call.check_choices()?;
     }
     if call.op.sig.has_dims { call.check_dims() } else { Ok(()) }
+}
+
+/// Refuses tensors that require grad where the op has no derivative: without an error they would silently get none.
+#[inline(never)]
+fn check_fixed(call: &Call) -> Result<()> {
+    let trained = |v: &Value| autograd::grad_enabled() && v.any_tensor(|t| t.requires_grad());
+    match call.op.sig.params().iter().zip(call.args).find(|(p, v)| p.fixed && trained(v)) {
+        Some((p, _)) => Err(Error::runtime(format!(
+            "The function '{}' is not differentiable with respect to argument '{}'. This input cannot have requires_grad True. \
+             Detach it.",
+            call.op.title(),
+            p.name(&call.op.sig)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The steps of an op that also has a fused one: the oracle of the fused kernel.

@@ -81,12 +81,17 @@ pub(super) struct Type {
     pub choices: Choices,
     pub optional: bool,
     pub written: bool,
+    pub fixed: bool,
     pub dim_of: Option<DimOf>,
 }
 
 pub(super) const fn parse_type(b: &[u8], s: Span) -> Type {
     let (s, optional) = match cut(b, s) {
         [.., b'?'] => (Span::new(s.start(), s.end() - 1), true),
+        _ => (s, false),
+    };
+    let (s, fixed) = match cut(b, s) {
+        [.., b'~'] => (Span::new(s.start(), s.end() - 1), true),
         _ => (s, false),
     };
     let (mut choices, mut dim_of) = (Choices::NONE, None);
@@ -112,7 +117,7 @@ pub(super) const fn parse_type(b: &[u8], s: Span) -> Type {
         },
     };
     let written = matches!(cut(b, s), b"Tensor!" | b"Tensor![]" | b"Tensor!?[]");
-    Type { kind, choices, optional, written, dim_of }
+    Type { kind, choices, optional, written, fixed, dim_of }
 }
 
 /// `+(name)[]`, each part of which may be missing: what the dimension is one of, and the list suffix.

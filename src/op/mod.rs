@@ -152,6 +152,9 @@ pub struct Op {
     pub copies: Option<&'static Op>,
     /// The result of an elementwise op is row-major for any operand layout.
     pub row_major: bool,
+    /// Numbers are rounded to the half float that an elementwise op computes in, as tensors are: `x == 0.1` holds of 0.1 in half
+    /// precision. The other ops compute with their numbers in float32.
+    pub rounds_numbers: bool,
 
     // How its node looks in the graph.
     /// PyTorch's node name if it is not `<Name>Backward0`.
@@ -195,6 +198,7 @@ pub const OP: Op = Op {
     fills_out: false,
     copies: None,
     row_major: false,
+    rounds_numbers: false,
     node: "",
     inplace_node: "",
     keeps: None,

@@ -43,6 +43,8 @@ pub struct Param {
     pub keyword_only: bool,
     /// The op writes to the tensor, or to the tensors of the list: `Tensor!`.
     pub written: bool,
+    /// A tensor by which the op has no derivative, and which may not require grad: `Tensor~`.
+    pub fixed: bool,
     /// What a dimension is one of.
     pub dim_of: Option<DimOf>,
     pub default: Option<Default>,
@@ -71,9 +73,10 @@ pub struct Signature {
     results: [Span; MAX_RESULTS],
     /// How many parameters may be given by position.
     pub positional: usize,
-    /// Whether any parameter is a dimension, or an enumerated string.
+    /// Whether any parameter is a dimension, an enumerated string, or fixed.
     pub has_dims: bool,
     pub has_choices: bool,
+    pub has_fixed: bool,
     /// Bits of the parameters that are written to.
     pub written: u32,
 }
@@ -95,6 +98,7 @@ pub const fn sig(text: &'static str) -> Signature {
         positional: 0,
         has_dims: false,
         has_choices: false,
+        has_fixed: false,
         written: 0,
     };
     let (mut at, mut keyword_only) = (open + 1, false);
@@ -146,6 +150,7 @@ impl Signature {
                 self.written |= 1 << i;
             }
             self.has_choices |= matches!(p.kind, Kind::Choice);
+            self.has_fixed |= p.fixed;
             if let Some(of) = p.dim_of {
                 let at = match of.named {
                     Span::EMPTY => self.first_tensor(),
@@ -271,6 +276,7 @@ impl Param {
         optional: false,
         keyword_only: false,
         written: false,
+        fixed: false,
         dim_of: None,
         default: None,
     };
@@ -281,7 +287,7 @@ impl Param {
             None => (text, Span::EMPTY),
         };
         let Some(space) = find(b, decl, b' ') else { panic!("signature: a parameter without a type or a name") };
-        let Type { kind, choices, optional, written, dim_of } = parse_type(b, Span::new(decl.start(), space));
+        let Type { kind, choices, optional, written, fixed, dim_of } = parse_type(b, Span::new(decl.start(), space));
         let name = Span::new(space + 1, decl.end());
         let (name, also) = match find(b, name, b'|') {
             Some(i) => (Span::new(name.start(), i), Span::new(i + 1, name.end())),
@@ -291,7 +297,7 @@ impl Param {
             Span::EMPTY => None,
             d => Some(parse_default(b, d, kind, choices)),
         };
-        Param { name, also, default_text, choices, kind, optional, keyword_only, written, dim_of, default }
+        Param { name, also, default_text, choices, kind, optional, keyword_only, written, fixed, dim_of, default }
     }
     #[inline]
     pub fn name(&self, sig: &Signature) -> &'static str {

@@ -34,7 +34,7 @@ def plain(kind: str) -> tuple[str, tuple[str, ...]]:
         return "str", tuple(kind[4:-1].split("|"))
     if kind.startswith("Dim"):
         kind = "int" + kind[kind.index("[") :] if "[" in kind else "int"
-    return "Size" if kind == "int[*]" else kind.replace("!", ""), ()
+    return "Size" if kind == "int[*]" else kind.replace("!", "").replace("~", ""), ()
 
 
 @functools.cache

@@ -158,6 +158,7 @@ pub static HARDSHRINK: Op = Op {
     forms: FMO,
     body: elementwise(&HARD_SHRINK),
     vjp: Vjp::Each(&[d(0, A0, shrink_slope)]),
+    rounds_numbers: true,
     samples: &["f32[2,3]", "f64[4], 0.8", "f32[10](special)"],
     reference: "np.where(np.abs(x0) <= lambd, 0, x0)",
     ..ACTIVATION
@@ -198,6 +199,7 @@ pub static SOFTSHRINK: Op = Op {
     }),
     body: elementwise(&SOFT_SHRINK),
     vjp: Vjp::Each(&[d(0, A0, shrink_slope)]),
+    rounds_numbers: true,
     samples: &["f32[2,3]", "f64[4], 0.8", "f32[10](special)"],
     errors: &[
         ("f32[2], -1.0", "RuntimeError", "lambda must be"),

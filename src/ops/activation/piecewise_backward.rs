@@ -82,6 +82,7 @@ static SHRINK_SLOPE: Rule = one_pass::<3, ShrinkBackward>(&[0, 1, 2], "where_(le
 pub static SHRINK_BACKWARD: Op = Op {
     sig: sig("_shrink_backward(Tensor grad, Tensor self, Scalar lambd) -> Tensor"),
     body: elementwise(&SHRINK_SLOPE),
+    rounds_numbers: true,
     samples: ONE_NUMBER,
     errors: ONE_NUMBER_ERRORS,
     ..PIECEWISE

@@ -16,6 +16,7 @@ const NO_SLOPE: Vjp = Vjp::None("the result is bool");
 /// What the comparisons share.
 const COMPARISON: Op = Op {
     promote: Promote::Test,
+    rounds_numbers: true,
     vjp: NO_SLOPE,
     samples: &[
         "f32[2,3], f32[2,3]",

@@ -301,6 +301,7 @@ pub static REMAINDER_NUMBER: Op = Op {
     doc: "The remainder of the division by a number, with its sign.",
     body: elementwise(&REMAINS),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
+    rounds_numbers: true,
     reference: "np.remainder(x0, x1)",
     keeps: Some(""),
     ..WHOLE_NUMBER
@@ -310,6 +311,7 @@ pub static REMAINDER_SCALAR: Op = Op {
     doc: "The remainder of a number divided by each element: `number % tensor`.",
     body: elementwise(&REMAINS),
     vjp: Vjp::Each(&[d(1, A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "floor")))]),
+    rounds_numbers: true,
     reference: "np.remainder(x0, x1)",
     ..WHOLE_SCALAR
 };
@@ -328,6 +330,7 @@ pub static FMOD_NUMBER: Op = Op {
     doc: "The remainder of division by a number towards zero.",
     body: elementwise(&C_REMAINS),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
+    rounds_numbers: true,
     reference: "np.fmod(x0, x1)",
     keeps: Some(""),
     ..WHOLE_NUMBER

@@ -273,7 +273,7 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
     doc: "As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, old_mode(c), true)),
-    vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
+    vjp: Vjp::Missing,
     warns: Some(|_| {
         Some(
             "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. \
@@ -301,7 +301,7 @@ pub static SCATTER_REDUCE_VALUE: Op = Op {
     doc: "As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, old_mode(c), true)),
-    vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
+    vjp: Vjp::Missing,
     samples: &[
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), 2.5, reduce='add'",
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), 2.5, reduce='multiply'",

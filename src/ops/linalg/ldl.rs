@@ -154,7 +154,7 @@ pub static LDL_STEP: Op = Op {
 };
 
 pub static LDL_SOLVE: Op = Op {
-    sig: sig("linalg.ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
+    sig: sig("linalg.ldl_solve(Tensor~ LD, Tensor pivots, Tensor~ B, *, bool hermitian=False) -> Tensor"),
     doc: "The solutions of `A X = B` from what `linalg.ldl_factor` gave for A; leading dimensions broadcast.",
     body: decompose(|c| {
         let (ld, pivots, b) = (c.tensor("LD")?, c.tensor("pivots")?, c.tensor("B")?);

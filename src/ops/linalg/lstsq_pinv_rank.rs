@@ -93,7 +93,7 @@ fn pinv_checked(a: &Tensor) -> Result<()> {
 }
 
 pub static PINV: Op = Op {
-    sig: sig("linalg.pinv(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor"),
+    sig: sig("linalg.pinv(Tensor self, *, Operand~? atol=None, Operand~? rtol=None, bool hermitian=False) -> Tensor"),
     doc: "The pseudoinverse (Moore-Penrose); singular values up to `max(atol, rtol * greatest)` count as zero.",
     body: decompose(|c| {
         let a = c.tensor(0)?;

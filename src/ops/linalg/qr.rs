@@ -171,7 +171,7 @@ pub static GEQRF: Op = Op {
             gpu::qr(&out[0].gpu_view()?, &out[1].gpu_view()?)
         }),
     ),
-    vjp: Vjp::None("not implemented, as in PyTorch; linalg.qr has a gradient"),
+    vjp: Vjp::Missing,
     samples: &["f32[3,2]", "f32[2,2,3]", "c64[2,2]"],
     errors: &[("f32[2]", "RuntimeError", "must have at least 2 dimensions")],
     out_dtype: Some(OutDType::Castable),

@@ -198,7 +198,7 @@ pub static BUCKETIZE_SCALAR: Op = Op {
 };
 
 pub static BINCOUNT: Op = Op {
-    sig: sig("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"),
+    sig: sig("bincount(Tensor self, Tensor~? weights=None, int minlength=0) -> Tensor"),
     doc: "How often each number 0, 1, .. occurs, or the sum of its weights.",
     body: reads_host(|c| {
         let (t, least) = (c.tensor(0)?, c.int("minlength")?);

@@ -17,6 +17,7 @@ use crate::ops::movement::cat::joined;
 use crate::ops::reduce::any_all::ANY_DIM;
 use crate::ops::reduce::scan::CUMSUM;
 use crate::ops::support::host_read::Dense;
+use crate::ops::support::promotion::no_formula;
 use crate::ops::view::shape::MOVEDIM;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -187,7 +188,6 @@ fn consecutive<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outp
 
 // A fresh cell for every literal is what taking over its parts must give.
 const DISTINCT: Op = Op {
-    vjp: Vjp::None("PyTorch has no gradient either"),
     errors: &[("c64[2](nograd)", "NotImplementedError", "not implemented for")],
     ..OP
 };
@@ -196,6 +196,8 @@ pub static UNIQUE: Op = Op {
     sig: sig(
         "unique(Tensor self, bool sorted=True, False return_inverse=False, False return_counts=False, Dim? dim=None) -> Tensor",
     ),
+    node: "Unique2Backward0",
+    vjp: Vjp::Each(&[d(0, 0, |_| no_formula("_unique2"))]),
     doc: "The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order.",
     body: reads_host(unique::<false, false>),
     samples: &[
@@ -213,6 +215,8 @@ pub static UNIQUE_INVERSE: Op = Op {
     sig: sig(
         "unique.inverse(Tensor self, bool sorted=True, True return_inverse=True, False return_counts=False, Dim? dim=None) -> Tensor[]",
     ),
+    node: "Unique2Backward0",
+    vjp: Vjp::Each(&[d(0, 0, |_| no_formula("_unique2"))]),
     doc: "The distinct elements, and for each element of the input the position of its like among them.",
     body: reads_host(unique::<true, false>),
     samples: &[
@@ -227,6 +231,8 @@ pub static UNIQUE_COUNTS: Op = Op {
     sig: sig(
         "unique.counts(Tensor self, bool sorted=True, False return_inverse=False, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
+    node: "Unique2Backward0",
+    vjp: Vjp::Each(&[d(0, 0, |_| no_formula("_unique2"))]),
     doc: "The distinct elements and how often each occurs.",
     body: reads_host(unique::<false, true>),
     samples: &["i64[2,4](0..3), return_counts=True", "i64[2,4](0..2), True, False, True, 1"],
@@ -237,6 +243,8 @@ pub static UNIQUE_BOTH: Op = Op {
     sig: sig(
         "unique.inverse_counts(Tensor self, bool sorted=True, True return_inverse=True, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
+    node: "Unique2Backward0",
+    vjp: Vjp::Each(&[d(0, 0, |_| no_formula("_unique2"))]),
     doc: "The distinct elements, for each element the position of its like, and how often each occurs.",
     body: reads_host(unique::<true, true>),
     samples: &["f32[6](nograd, ties), return_inverse=True, return_counts=True"],
@@ -248,6 +256,8 @@ pub static CONSECUTIVE: Op = Op {
     sig: sig(
         "unique_consecutive(Tensor self, False return_inverse=False, False return_counts=False, Dim? dim=None) -> Tensor",
     ),
+    node: "UniqueConsecutiveBackward0",
+    vjp: Vjp::Each(&[d(0, 0, |_| no_formula("unique_consecutive"))]),
     doc: "The elements, or slices along `dim`, that differ from the one before.",
     body: reads_host(consecutive::<false, false>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1)", "f32[5](nograd, ties)", "i64[3,2](= 1, 2, 1, 2, 0, 0), dim=0"],
@@ -257,6 +267,8 @@ pub static CONSECUTIVE_INVERSE: Op = Op {
     sig: sig(
         "unique_consecutive.inverse(Tensor self, True return_inverse=True, False return_counts=False, Dim? dim=None) -> Tensor[]",
     ),
+    node: "UniqueConsecutiveBackward0",
+    vjp: Vjp::Each(&[d(0, 0, |_| no_formula("unique_consecutive"))]),
     doc: "The elements that differ from the one before, and for each element the position of its run.",
     body: reads_host(consecutive::<true, false>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1), return_inverse=True"],
@@ -267,6 +279,8 @@ pub static CONSECUTIVE_COUNTS: Op = Op {
     sig: sig(
         "unique_consecutive.counts(Tensor self, False return_inverse=False, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
+    node: "UniqueConsecutiveBackward0",
+    vjp: Vjp::Each(&[d(0, 0, |_| no_formula("unique_consecutive"))]),
     doc: "The elements that differ from the one before, and the lengths of their runs.",
     body: reads_host(consecutive::<false, true>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1), return_counts=True"],
@@ -277,6 +291,8 @@ pub static CONSECUTIVE_BOTH: Op = Op {
     sig: sig(
         "unique_consecutive.inverse_counts(Tensor self, True return_inverse=True, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
+    node: "UniqueConsecutiveBackward0",
+    vjp: Vjp::Each(&[d(0, 0, |_| no_formula("unique_consecutive"))]),
     doc: "The elements that differ from the one before, the position of each element's run, and the lengths of the runs.",
     body: reads_host(consecutive::<true, true>),
     samples: &["i64[2,3](= 1, 1, 2, 2, 2, 1), True, True", "i64[3,2](= 1, 2, 1, 2, 0, 0), True, True, 0"],

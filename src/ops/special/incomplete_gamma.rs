@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::dtype::{Category, DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::support::promotion::{BINARY, full_float, refused, wide2};
+use crate::ops::support::promotion::{BINARY, full_float, no_formula, refused, wide2};
 
 pub static OPS: &[&Op] = &[&MVLGAMMA, &IGAMMA, &IGAMMAC, &ZETA, &ZETA_SCALAR_SELF, &ZETA_SCALAR_OTHER];
 
@@ -57,11 +57,6 @@ pub static MVLGAMMA: Op = Op {
     batch: Batching::Leading,
     ..OP
 };
-
-/// PyTorch's error for a gradient without a formula.
-fn no_formula(what: &str) -> Term {
-    Error::not_implemented(format!("the derivative for '{what}' is not implemented.")).into()
-}
 
 /// The slope in x of P(a, x): `x^(a - 1) exp(-x) / gamma(a)`.
 fn gamma_density(c: &VjpCtx) -> Term {

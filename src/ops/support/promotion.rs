@@ -228,3 +228,8 @@ fn has_zero(t: &Tensor) -> Result<bool> {
     }
     Ok(super::host_read::Dense::<i64>::of(t)?.elements()?.contains(&0))
 }
+
+/// PyTorch's error for a gradient without a formula.
+pub fn no_formula(what: &str) -> Term {
+    Error::not_implemented(format!("the derivative for '{what}' is not implemented.")).into()
+}

@@ -52,7 +52,7 @@ fn weighted(c: &VjpCtx) -> Term {
 
 pub static BCE: Op = Op {
     sig: sig(
-        "nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
+        "nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor~? weight=None, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
     ),
     unknown_choice: super::unknown_reduction,
     doc: "The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is.",
@@ -164,7 +164,7 @@ pub static BCE_LOGITS_VALUES: Op = Op {
 
 pub static BCE_LOGITS: Op = Op {
     sig: sig(
-        "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean', Tensor? pos_weight=None) -> Tensor",
+        "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor~? weight=None, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean', Tensor~? pos_weight=None) -> Tensor",
     ),
     unknown_choice: super::unknown_reduction,
     doc: "The cross entropy of `sigmoid(input)` and `target`, stable for large logits; `pos_weight` scales the positive part.",

@@ -65,7 +65,7 @@ const WEIGHTS: Saves = 1 << 4;
 
 pub static MULTI_MARGIN_LOSS: Op = Op {
     sig: sig(
-        "nn.functional.multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
+        "nn.functional.multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor~? weight=None, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
     ),
     unknown_choice: super::unknown_reduction,
     doc: "The mean over classes i other than the target t of `weight[t] max(0, margin - x[t] + x[i])^p`; averaged over samples, summed or as it is.\n\nThe input is [n, classes] with a target [n], or [classes] with a target []; `p` is 1 or 2.",

@@ -131,7 +131,7 @@ fn grad_input(c: &VjpCtx) -> Term {
 /// The negative log likelihood with `reduction` 0: none, 1: mean, 2: sum; also the total weight.
 pub static NLL: Op = Op {
     sig: sig(
-        "_nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
+        "_nll_loss(Tensor self, Tensor target, Tensor~? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
     ),
     doc: "`-weight[t] * self[t]` for each target class, reduced (0: not, 1: mean, 2: sum), and the total weight.",
     forms: HIDDEN,
@@ -148,7 +148,7 @@ pub static NLL: Op = Op {
 /// The same for inputs with dimensions after the classes, with its own node name, as in PyTorch.
 pub static NLL_2D: Op = Op {
     sig: sig(
-        "_nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
+        "_nll_loss2d(Tensor self, Tensor target, Tensor~? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
     ),
     doc: "`_nll_loss` of an input with more dimensions.",
     forms: HIDDEN,

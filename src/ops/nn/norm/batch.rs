@@ -1,6 +1,7 @@
 //! Batch normalisation: each channel by its mean and variance over the batch, or by running statistics.
 
 use super::{Saved, check_float, format_of, gradients, in_format, opt_flat, result, statistic_dtype};
+use crate::autograd::forward;
 use crate::cpu::norm::channels;
 use crate::cpu::norm::channels::{Channels, Running};
 use crate::dtype::{DType, Scalar};
@@ -17,7 +18,7 @@ pub static OPS: &[&Op] = &[&BATCH_NORM, &NATIVE_BATCH_NORM, &UPDATE_STATS];
 
 /// Arguments of `NATIVE_BATCH_NORM`.
 const SIG: Signature = sig(
-    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> Tensor[]",
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor~? running_mean, Tensor~? running_var, bool training, float momentum, float eps) -> Tensor[]",
 );
 /// Weight, bias and the running statistics.
 const PARAMETERS: [&str; 4] = ["weight", "bias", "running_mean", "running_var"];
@@ -157,9 +158,24 @@ fn saved(c: &VjpCtx) -> Saved {
     Saved { input: c.arg(0), weight: c.opt_tensor("weight").cloned(), mean, rstd, groups: None, eps, given }
 }
 
+/// In evaluation the result depends on the running statistics, but its tangent has no term of theirs.
+fn check_tangents(c: &Call) -> Result<()> {
+    let levels = || forward::levels(forward::visible());
+    let dual = |names: &[&str]| {
+        let tensors = || names.iter().filter_map(|&name| c.opt_tensor(name));
+        levels().any(|level| tensors().any(|t| forward::is_dual(t, level)))
+    };
+    if c.flag("training") || !dual(&["running_mean", "running_var"]) || !dual(&["input", "weight", "bias"]) {
+        return Ok(());
+    }
+    Err(Error::runtime(
+        "batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined",
+    ))
+}
+
 pub static BATCH_NORM: Op = Op {
     sig: sig(
-        "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+        "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor~? running_mean, Tensor~? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
     ),
     doc: "Normalises each channel of [batch, channels, ..] by its mean and variance: with `training` over the batch and the inner dimensions, and the running statistics move towards them by `momentum`, the variance unbiased; else by the running statistics. Then scales and shifts.\n\nSource: Ioffe, Szegedy, \"Batch Normalization\", arXiv:1502.03167.",
     forms: F,
@@ -172,6 +188,7 @@ pub static BATCH_NORM: Op = Op {
             return one(2).into_iter().fold(y, |y, b| y + b).outputs();
         }
         check(c)?;
+        check_tangents(c)?;
         let args: Args = c.args[..8].iter().map(|v| v.reborrow()).collect();
         Ok(smallvec![NATIVE_BATCH_NORM.calls(args)?.swap_remove(0)])
     }),

@@ -122,7 +122,7 @@ const FRACTIONAL: Op = Op {
 
 pub static FRACTIONAL2D: Op = Op {
     sig: sig(
-        "_fractional_max_pool2d(Tensor self, int[1] kernel_size, int[1] output_size, Tensor random_samples) -> Tensor[]",
+        "_fractional_max_pool2d(Tensor self, int[1] kernel_size, int[1] output_size, Tensor~ random_samples) -> Tensor[]",
     ),
     body: decompose(run::<2>),
     vjp: Vjp::Each(&[d(0, OUT1, by_places::<2>)]),
@@ -140,7 +140,7 @@ pub static FRACTIONAL2D: Op = Op {
 };
 pub static FRACTIONAL3D: Op = Op {
     sig: sig(
-        "_fractional_max_pool3d(Tensor self, int[1] kernel_size, int[1] output_size, Tensor random_samples) -> Tensor[]",
+        "_fractional_max_pool3d(Tensor self, int[1] kernel_size, int[1] output_size, Tensor~ random_samples) -> Tensor[]",
     ),
     body: decompose(run::<3>),
     vjp: Vjp::Each(&[d(0, OUT1, by_places::<3>)]),
