@@ -96,7 +96,9 @@ def test_arguments_without_a_derivative_may_not_require_grad(torch, name):
     """They would silently get none; PyTorch refuses them too."""
     f = _without_a_derivative(torch)[name]
     weight = torch.tensor([0.5, 1.0, 2.0], requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"not differentiable with respect to argument .* cannot have requires_grad True"):
+    with pytest.raises(
+        RuntimeError, match=r"not differentiable with respect to argument .* cannot have requires_grad True"
+    ):
         f(weight)
     assert not f(weight.detach()).requires_grad
     with torch.no_grad():

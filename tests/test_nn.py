@@ -327,7 +327,13 @@ def test_instance_norms_of_ones_own_rank(torch):
         Flat(3)(torch.ones(2, 3, 4, 5))
 
 
-IN_PLACE = [("elu", {"alpha": 1.5}), ("selu", {}), ("celu", {"alpha": 1.5}), ("leaky_relu", {"negative_slope": 0.2}), ("rrelu", {})]
+IN_PLACE = [
+    ("elu", {"alpha": 1.5}),
+    ("selu", {}),
+    ("celu", {"alpha": 1.5}),
+    ("leaky_relu", {"negative_slope": 0.2}),
+    ("rrelu", {}),
+]
 
 
 @pytest.mark.parametrize(("name", "options"), IN_PLACE, ids=lambda v: v if isinstance(v, str) else "")

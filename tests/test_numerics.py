@@ -326,3 +326,24 @@ def test_sums_of_complex_exponentials(x, want):
     """In logarithms: of a running sum and of two operands."""
     for got in (torch.logcumsumexp(c128(*x), 0)[1], torch.logaddexp(c128(x[0]), c128(x[1]))[0]):
         assert all(alike(g, w) for g, w in zip(parts(got)[0], want, strict=True)), got
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_numbers_beside_half_floats(dtype):
+    """Comparisons, remainders and shrinks read a number as an element of the dtype; products compute with it in float32."""
+    dtype = getattr(torch, dtype)
+    x = torch.tensor([0.1, 0.3, -0.3, -1e4, 2.0], dtype=dtype)
+    assert (x == 0.1).tolist() == [True, False, False, False, False]
+    assert (x == -1e4).tolist() == [False, False, False, True, False]
+    assert not (x[:1] != 0.1).any() and not (x[1:2] > 0.3).any() and not (x[2:3] < -0.3).any()
+    assert (x[:2] <= 0.3).all() and (x[1:2] >= 0.3).all() and (0.1 == x)[0]
+    assert torch.nn.functional.hardshrink(x, 0.3)[1:3].tolist() == [0, 0]
+    assert torch.nn.functional.softshrink(x, 0.3)[1:3].tolist() == [0, 0]
+    step = torch.tensor(0.3, dtype=dtype)
+    for f in (torch.remainder, torch.fmod):
+        assert torch.equal(f(x, 0.3), f(x, step.expand(5)))
+    assert torch.equal(torch.remainder(0.3, x), torch.remainder(step.expand(5), x))
+    assert torch.equal(x * 0.3, (x.float() * 0.3).to(dtype))
+    steps = torch.compile(lambda x: ((x == 0.1) | (x > 0.3)).to(x.dtype) * 2 + torch.remainder(x, 0.3))
+    want = ((x == 0.1) | (x > 0.3)).to(dtype) * 2 + torch.remainder(x, 0.3)
+    assert all(torch.equal(steps(x), want) for _ in range(6))

@@ -107,7 +107,11 @@ class Tensor:
     def _cdata(self) -> _int: ...
     def _celu_(self, alpha: Number, scale: Number, input_scale: Number) -> Tensor:
         """`scale * x` where positive, else `scale * alpha * (exp(input_scale * x) - 1)`."""
+    def _celu_onto_(self, alpha: Number, scale: Number, input_scale: Number) -> Tensor:
+        """`scale * x` where positive, else `scale * alpha * (exp(input_scale * x) - 1)`."""
     def _elu_(self, alpha: Number, scale: Number, input_scale: Number) -> Tensor:
+        """`scale * x` where positive, else `scale * alpha * (exp(input_scale * x) - 1)`."""
+    def _elu_onto_(self, alpha: Number, scale: Number, input_scale: Number) -> Tensor:
         """`scale * x` where positive, else `scale * alpha * (exp(input_scale * x) - 1)`."""
     _grad: Any
     _grad_fn: Any
@@ -119,6 +123,8 @@ class Tensor:
         """Limits each element to `[min_val, max_val]`."""
     def _is_view(self) -> _bool: ...
     def _leaky_relu_(self, negative_slope: Number) -> Tensor:
+        """`x` where positive, else `negative_slope * x`."""
+    def _leaky_relu_onto_(self, negative_slope: Number) -> Tensor:
         """`x` where positive, else `negative_slope * x`."""
     @staticmethod
     def _make_subclass(cls: type[_T], data: Tensor, requires_grad: _bool = False) -> _T: ...

@@ -51,7 +51,18 @@ struct Frame {
 impl Frame {
     fn new(hidden: bool, unit: bool, inner: Option<Vec<Recorded>>) -> Frame {
         let (args, grad) = (Args::new(), grad_enabled());
-        Frame { hidden, unit, inner, bound: false, custom: false, args, grad, drawn: None, given: Vec::new(), lifted: None }
+        Frame {
+            hidden,
+            unit,
+            inner,
+            bound: false,
+            custom: false,
+            args,
+            grad,
+            drawn: None,
+            given: Vec::new(),
+            lifted: None,
+        }
     }
     /// Whether the calls inside are looked at.
     fn is_open(&self) -> bool {

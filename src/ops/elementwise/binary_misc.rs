@@ -46,6 +46,7 @@ pub static FLOAT_POWER: Op = Op {
     sig: sig("float_power(Tensor self, Operand exponent) -> Tensor"),
     doc: "`pow` in double precision, whatever the dtypes.",
     forms: FMO,
+    out_dtype: Some(OutDType::Same),
     body: decompose(|c| {
         let (d, base) = (wide_dtype(c), Term::from(c.tensor(0)?));
         match c.opt_scalar("exponent") {
@@ -88,6 +89,7 @@ pub static FLOAT_POWER_SCALAR: Op = Op {
     sig: sig("float_power.scalar(Scalar self, Tensor exponent) -> Tensor"),
     doc: "A number to the power of each element, in double precision.",
     forms: FO,
+    out_dtype: Some(OutDType::Same),
     body: decompose(|c| {
         POW_SCALAR.calls((wide(c.scalar(0)?), Term::from(c.tensor("exponent")?).to_dtype(wide_dtype(c))))
     }),

@@ -236,6 +236,7 @@ pub static FREXP: Op = Op {
     sig: sig("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
     doc: "The mantissa in [1/2, 1) and the int32 exponent of `self = mantissa * 2^exponent`.",
     forms: FMO,
+    out_dtype: Some(OutDType::Same),
     body: decompose(|c| {
         let t = c.tensor(0)?;
         if !t.dtype().is_float() {

@@ -187,10 +187,7 @@ fn consecutive<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outp
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
-const DISTINCT: Op = Op {
-    errors: &[("c64[2](nograd)", "NotImplementedError", "not implemented for")],
-    ..OP
-};
+const DISTINCT: Op = Op { errors: &[("c64[2](nograd)", "NotImplementedError", "not implemented for")], ..OP };
 
 pub static UNIQUE: Op = Op {
     sig: sig(

@@ -59,10 +59,12 @@ pub static RRELU_WITH_NOISE: Op = Op {
 pub static RRELU_WITH_NOISE_: Op = Op {
     sig: sig("_rrelu_with_noise_onto(Tensor self, Tensor noise, float lower, float upper, bool training) -> Tensor"),
     node: "RreluWithNoiseBackward1",
-    vjp: Vjp::Each(&[d(0, A1 | OUT0, |c| match (c.flag("training"), told_by_result(mean_slope(c) < 0.0, "leakyReLu")) {
-        (true, _) => c.g() * c.arg(1),
-        (false, Ok(())) => LEAKY_RELU_BACKWARD.call((c.g(), c.out(0), mean_slope(c))),
-        (false, Err(e)) => Term(Err(e)),
+    vjp: Vjp::Each(&[d(0, A1 | OUT0, |c| {
+        match (c.flag("training"), told_by_result(mean_slope(c) < 0.0, "leakyReLu")) {
+            (true, _) => c.g() * c.arg(1),
+            (false, Ok(())) => LEAKY_RELU_BACKWARD.call((c.g(), c.out(0), mean_slope(c))),
+            (false, Err(e)) => Term(Err(e)),
+        }
     })]),
     keeps: Some("lower noise result training upper"),
     ..WITH_NOISE
