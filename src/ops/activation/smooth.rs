@@ -242,7 +242,7 @@ pub static LEAKY_RELU: Op = Op {
 pub static LEAKY_RELU_ONTO: Op = Op {
     sig: sig("_leaky_relu_onto(Tensor self, Scalar negative_slope) -> Tensor"),
     node: "LeakyReluBackward1",
-    vjp: Vjp::Each(&[d(0, OUT0, |c| match told_by_result(c.float(1) < 0.0, "leakyReLu") {
+    vjp: Vjp::Each(&[d(0, OUT0, |c| match told_by_result(c.float("negative_slope") < 0.0, "leakyReLu") {
         Ok(()) => piecewise_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.out(0), c.scalar("negative_slope"))),
         Err(e) => Term(Err(e)),
     })]),
@@ -290,14 +290,15 @@ pub static CELU: Op = Op {
     keeps: Some("alpha self"),
     ..ELU_BEHIND
 };
-const ELU_IN_PLACE: Op = Op {
-    // Below zero the derivative, input_scale * scale * alpha * exp(input_scale * x), is a function of the result.
-    vjp: Vjp::Each(&[d(0, OUT0, |c| match told_by_result(c.float(1) < 0.0, "elu") {
-        Ok(()) => c.g() * c.out(0).greater(0).choose(c.float(2), (c.out(0) + c.float(1) * c.float(2)) * c.float(3)),
+/// Below zero the derivative, `input_scale * scale * alpha * exp(input_scale * x)`, is a function of the result.
+fn elu_by_result(c: &VjpCtx) -> Term {
+    let (y, alpha, scale) = (c.out(0), c.float("alpha"), c.float("scale"));
+    match told_by_result(alpha < 0.0, "elu") {
+        Ok(()) => c.g() * y.clone().greater(0).choose(scale, (y + alpha * scale) * c.float("input_scale")),
         Err(e) => Term(Err(e)),
-    })]),
-    ..ELU_BEHIND
-};
+    }
+}
+const ELU_IN_PLACE: Op = Op { vjp: Vjp::Each(&[d(0, OUT0, elu_by_result)]), ..ELU_BEHIND };
 /// The forms in place.
 pub static ELU_ONTO: Op = Op {
     sig: sig("_elu_onto(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor"),

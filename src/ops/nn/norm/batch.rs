@@ -1,7 +1,7 @@
 //! Batch normalisation: each channel by its mean and variance over the batch, or by running statistics.
 
 use super::{Saved, check_float, format_of, gradients, in_format, opt_flat, result, statistic_dtype};
-use crate::autograd::forward;
+use crate::autograd::forward::{is_dual, levels, visible};
 use crate::cpu::norm::channels;
 use crate::cpu::norm::channels::{Channels, Running};
 use crate::dtype::{DType, Scalar};
@@ -160,10 +160,9 @@ fn saved(c: &VjpCtx) -> Saved {
 
 /// In evaluation the result depends on the running statistics, but its tangent has no term of theirs.
 fn check_tangents(c: &Call) -> Result<()> {
-    let levels = || forward::levels(forward::visible());
     let dual = |names: &[&str]| {
         let tensors = || names.iter().filter_map(|&name| c.opt_tensor(name));
-        levels().any(|level| tensors().any(|t| forward::is_dual(t, level)))
+        levels(visible()).any(|level| tensors().any(|t| is_dual(t, level)))
     };
     if c.flag("training") || !dual(&["running_mean", "running_var"]) || !dual(&["input", "weight", "bias"]) {
         return Ok(());
