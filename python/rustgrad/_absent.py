@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+from collections.abc import Callable
 
 # Among more names than this Python does not look for one that is near.
 _FEW = 750

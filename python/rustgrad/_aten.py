@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from . import _C
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._base import Tensor
-    from ._C import dtype
+from ._C import Tensor, dtype
 
 _ops = _C.ops
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from . import _C
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._C import dtype
+from ._C import dtype
 
 __all__ = ["finfo", "iinfo"]
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import os
-    from typing import IO
+from typing import IO
 
 __all__ = ["PyTorchFileReader"]
 

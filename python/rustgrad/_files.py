@@ -5,15 +5,10 @@ from __future__ import annotations
 import mmap
 import os
 import weakref
+from os import PathLike
 
 from . import _C
-from ._C import ops
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from ._C import Tensor
+from ._C import Tensor, ops
 
 
 class _Mapping(mmap.mmap):

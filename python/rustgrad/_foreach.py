@@ -5,12 +5,10 @@ They loop over the ops and fuse nothing. Those in place return the list that the
 
 from __future__ import annotations
 
-from ._base import Tensor, isfinite, maximum, ops
+from collections.abc import Callable, Sequence
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+from ._base import Tensor, isfinite, maximum, ops
 
 __all__: list[str] = []
 

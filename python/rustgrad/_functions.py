@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, TypeGuard
 
 from . import _C
 from ._base import Tensor, typename
+from ._C import Size, dtype
 from ._files import map_file
+from ._formats import layout, memory_format
+from ._typing import DeviceLike, Number
 from .storage import TypedStorage, UntypedStorage
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from os import PathLike
-    from typing import Any, TypeGuard
-
-    from ._C import Size, dtype
-    from ._formats import layout, memory_format
-    from ._typing import DeviceLike, Number
 
 __all__ = [
     "allclose",

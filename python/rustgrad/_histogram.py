@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ._base import ops
+from ._C import Tensor
 from .return_types import _make
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ._C import Tensor
 
 __all__ = ["histogramdd"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
+from ._C import Tensor
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._C import Tensor
     from .nn.modules.module import Module
 
 __all__ = ["module_html", "tensor_html"]

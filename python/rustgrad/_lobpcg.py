@@ -8,15 +8,12 @@ efficient implementation of LOBPCG" (2018). The gradient is that of eigenpairs b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from . import _C
 from ._base import Tensor, ops
 from .autograd import Function, no_grad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = ["lobpcg"]
 

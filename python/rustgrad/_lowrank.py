@@ -6,10 +6,7 @@ Source: N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomn
 from __future__ import annotations
 
 from ._base import ops
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._C import Tensor
+from ._C import Tensor
 
 __all__ = ["pca_lowrank", "svd_lowrank"]
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import types
+from collections.abc import Iterator
 from typing import Any
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Options(types.ModuleType):

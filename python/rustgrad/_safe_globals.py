@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterator
+from typing import Any
 
 from . import _C, _utils
 from ._C import Size, Tensor
 from ._C import device as _device
 from ._unpickler import CheckpointError
 from .storage import _KINDS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 # Modules that cannot be allowed.
 BLOCKED = ("sys", "os", "posix", "nt")

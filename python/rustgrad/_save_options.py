@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 # `mmap.MAP_SHARED` and `mmap.MAP_PRIVATE`, wherever there are such flags.
 MAP_SHARED, MAP_PRIVATE = 1, 2

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from ._base import ops
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._C import Tensor
-    from ._typing import Number
+from ._C import Tensor
+from ._typing import Number
 
 __all__ = ["segment_reduce"]
 

@@ -36,10 +36,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 __all__ = ["DIMENSIONS", "initial_numbers"]
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from typing import Literal
 
 from ._base import Tensor, ops
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
 
 __all__ = ["istft", "stft"]
 

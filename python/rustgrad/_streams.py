@@ -6,17 +6,11 @@ On the CPU everything called has run. `cuda.Stream` and `cuda.Event` are classes
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from . import _C
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from typing_extensions import Self
-
-    from ._C import device
-    from ._typing import DeviceLike
+from ._C import device
+from ._typing import DeviceLike, Self
 
 __all__ = ["Event", "Stream"]
 

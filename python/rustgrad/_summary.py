@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from . import _C
 from ._C import Tensor
+from ._typing import DeviceLike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ._typing import DeviceLike
     from .nn.modules.module import Module
 
 __all__ = ["Summary", "summary"]

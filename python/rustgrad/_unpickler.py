@@ -11,11 +11,8 @@ import codecs
 import pickle
 import struct
 from collections import OrderedDict
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable
+from typing import Any, BinaryIO
 
 __all__ = ["CheckpointError", "Skimmer", "Unpickler", "names_in"]
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from . import gpu as _gpu
+from ._C import device
 from ._C import device as _device
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ._C import device
-    from ._typing import DeviceLike
+from ._typing import DeviceLike
 
 __all__ = [
     "current_accelerator",

@@ -13,10 +13,7 @@ from types import SimpleNamespace
 
 from . import _C
 from ._C import device
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._typing import DeviceLike
+from ._typing import DeviceLike
 
 __all__ = [
     "current_device",

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import inspect
 import typing
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _C, _ops
 from ._absent import getattr_of
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "CustomOpDef",

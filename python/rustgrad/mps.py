@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from . import _C
 from ._absent import getattr_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._C import Tensor
+from ._C import Tensor
 
 __all__ = [
     "current_allocated_memory",

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
 
 from . import _C
 from ._absent import getattr_of
 from ._C import Tensor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from types import TracebackType
-    from typing import Any
-
-    from typing_extensions import Self
+from ._typing import Self
 
 __all__ = [
     "BaseTorchFunctionMode",

@@ -7,12 +7,8 @@ Source: S. Joe and F. Y. Kuo, Constructing Sobol sequences with better two-dimen
 from __future__ import annotations
 
 from . import _C
-from ._C import ops
+from ._C import Tensor, dtype, ops
 from ._sobol_directions import DIMENSIONS, initial_numbers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._C import Tensor, dtype
 
 __all__ = ["SobolEngine"]
 

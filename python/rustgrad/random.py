@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Iterator
 
 from . import _C
 from ._C import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ._typing import DeviceLike
+from ._typing import DeviceLike
 
 __all__ = [
     "default_generator",

@@ -23,6 +23,9 @@ import warnings
 import zipfile
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable
+from os import PathLike
+from typing import IO, Any
 
 from . import _C, _utils
 from ._C import Tensor
@@ -57,12 +60,6 @@ __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default
 
 # The version of pickle in which checkpoints are written.
 DEFAULT_PROTOCOL = 2
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from os import PathLike
-    from typing import IO, Any
 
 # The type of `load`'s argument `map_location`, for annotations.
 MAP_LOCATION = collections.abc.Callable | _device | str | dict[str, str] | None

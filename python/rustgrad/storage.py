@@ -10,21 +10,15 @@ import functools
 import sys
 import warnings
 import weakref
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Any
 
 from . import _C
 from ._C import Tensor, ops
+from ._C import dtype as _dtype
 from ._files import map_file, path_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from os import PathLike
-    from typing import Any
-
-    from typing_extensions import Self
-
-    from ._C import dtype as _dtype
-    from ._typing import DeviceLike
+from ._typing import DeviceLike, Self
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -491,12 +485,12 @@ def _cast(name, dtype):
     return method
 
 
-for _name, _dtype in {
+for _name, _kind in {
     "double": _C.float64, "float": _C.float32, "half": _C.float16, "bfloat16": _C.bfloat16, "long": _C.int64,
     "int": _C.int32, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool,
     "complex_float": _C.complex64, "complex_double": _C.complex128,
 }.items():  # fmt: skip
-    setattr(TypedStorage, _name, _cast(_name, _dtype))
+    setattr(TypedStorage, _name, _cast(_name, _kind))
 
 
 def default_type() -> type[Any]:

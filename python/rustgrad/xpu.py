@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._typing import DeviceLike
+from ._typing import DeviceLike
 
 __all__ = [
     "current_device",

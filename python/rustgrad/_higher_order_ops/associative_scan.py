@@ -6,14 +6,12 @@ is made of differentiable ops, so gradients of any order follow.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .._base import Tensor, cat, stack
 from ..func import vmap
 from ..utils._pytree import tree_flatten, tree_unflatten
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = ["associative_scan"]
 

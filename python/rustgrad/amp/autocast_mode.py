@@ -9,38 +9,30 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
 
 from .. import _C
 from .._base import Tensor, bfloat16, float16, float64
+from .._C import dtype as _dtype
+from .._typing import Self
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-    from typing import Any, TypeVar
-
-    from typing_extensions import Self
-
-    from .._C import dtype as _dtype
-
-    F = TypeVar("F", bound=Callable[..., Any])
-
-    # Made by `_deprecated_names`.
-    get_autocast_cpu_dtype: Callable[[], _dtype]
-    set_autocast_cpu_dtype: Callable[[_dtype], None]
-    is_autocast_cpu_enabled: Callable[[], bool]
-    set_autocast_cpu_enabled: Callable[[bool], None]
-    get_autocast_gpu_dtype: Callable[[], _dtype]
-    set_autocast_gpu_dtype: Callable[[_dtype], None]
-    get_autocast_ipu_dtype: Callable[[], _dtype]
-    set_autocast_ipu_dtype: Callable[[_dtype], None]
-    is_autocast_ipu_enabled: Callable[[], bool]
-    set_autocast_ipu_enabled: Callable[[bool], None]
-    get_autocast_xla_dtype: Callable[[], _dtype]
-    set_autocast_xla_dtype: Callable[[_dtype], None]
-    is_autocast_xla_enabled: Callable[[], bool]
-    set_autocast_xla_enabled: Callable[[bool], None]
+F = TypeVar("F", bound=Callable[..., Any])
+get_autocast_cpu_dtype: Callable[[], _dtype]
+set_autocast_cpu_dtype: Callable[[_dtype], None]
+is_autocast_cpu_enabled: Callable[[], bool]
+set_autocast_cpu_enabled: Callable[[bool], None]
+get_autocast_gpu_dtype: Callable[[], _dtype]
+set_autocast_gpu_dtype: Callable[[_dtype], None]
+get_autocast_ipu_dtype: Callable[[], _dtype]
+set_autocast_ipu_dtype: Callable[[_dtype], None]
+is_autocast_ipu_enabled: Callable[[], bool]
+set_autocast_ipu_enabled: Callable[[bool], None]
+get_autocast_xla_dtype: Callable[[], _dtype]
+set_autocast_xla_dtype: Callable[[_dtype], None]
+is_autocast_xla_enabled: Callable[[], bool]
+set_autocast_xla_enabled: Callable[[bool], None]
 
 __all__ = [
     "autocast",

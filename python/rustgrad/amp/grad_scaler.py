@@ -10,16 +10,12 @@ import enum
 import inspect
 import warnings
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from .._base import Tensor, device, float16, float32, full, int32, isfinite, maximum, ops
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from .._typing import DeviceLike
-    from ..optim import Optimizer
+from .._typing import DeviceLike
+from ..optim import Optimizer
 
 __all__ = ["GradScaler", "OptState"]
 

@@ -7,16 +7,14 @@ that are returned instead of accumulated.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .. import _C
 from .._base import Tensor, ones, ones_like, zeros_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     from .._typing import GradientEdge
 
 __all__ = ["backward", "grad"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _C
 from .._base import Tensor, zeros_like
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def propagate(cls: Any, ctx: Any, args: tuple[Any, ...], raw: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:

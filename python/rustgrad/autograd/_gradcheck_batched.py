@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from .._base import Tensor, randn_like, stack, zeros
 from . import forward_ad
 from ._engine import grad as autograd_grad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 _HINT = (
     "gradcheck or gradgradcheck failed while testing batched gradient computation. This could have been invoked in a "

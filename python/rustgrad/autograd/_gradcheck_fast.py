@@ -6,13 +6,11 @@ backward. Elements of `u` and `v` are positive, so that errors of one sign do no
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .._base import Generator, Tensor, rand, zeros_like
 from ._engine import grad as autograd_grad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 
 class Directions:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 from .. import _C
 from .._base import Tensor, stack, zeros, zeros_like
 from . import forward_ad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 
 def _as_tuple(value):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from .. import _C
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["detect_anomaly", "set_anomaly_enabled", "set_detect_anomaly"]
 

@@ -6,21 +6,17 @@ Jacobian-vector product, which `unpack_dual` returns. The level's end drops its 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from .. import _C
 from .._base import Tensor
 from .._C import _is_fwd_grad_enabled
 from .grad_mode import context_decorator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-    from typing import Any, ParamSpec, TypeVar
-
-    P = ParamSpec("P")
-    R = TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = [
     "UnpackedDualTensor",

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
 from .._C import _forward_levels, _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from .grad_mode import no_grad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = [
     "BackwardCFunction",

@@ -6,15 +6,13 @@ linear in its gradient, so differentiating it with respect to that gradient tran
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .._base import Tensor, eye, is_grad_enabled, stack, zeros, zeros_like
 from .._C import _forward_levels
 from ._engine import grad as autograd_grad
 from .grad_mode import enable_grad, set_grad_enabled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

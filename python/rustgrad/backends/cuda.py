@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Iterator
 from types import SimpleNamespace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 matmul: SimpleNamespace = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=False)
 # Which implementations of attention are allowed: the operands alone decide which one runs.

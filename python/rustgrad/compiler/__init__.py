@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import _C
@@ -17,8 +18,6 @@ from ._watch import PLANS, Unsupported, Watched, everything, here, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ._module import OptimizedModule
 
 __all__ = [

@@ -17,15 +17,12 @@ import os
 import sys
 import types
 from collections import OrderedDict, defaultdict
+from typing import Any
 
 from .. import _C
 from .._base import Size, Tensor, dtype, ops
 from .._base import device as _device
 from .._own import is_own
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 

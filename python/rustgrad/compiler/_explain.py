@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from collections.abc import Callable
+from typing import Any
 
 __all__ = ["Explanation"]
 

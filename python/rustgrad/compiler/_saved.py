@@ -5,19 +5,15 @@ from __future__ import annotations
 import inspect
 import json
 import os
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
 
 from .. import _C, return_types
 from .._base import Size, Tensor, device, dtype
+from .._typing import DeviceLike
 from ._audit import Audit, Unsafe
 from ._watch import Unsupported, audited, recorded_call
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from os import PathLike
-    from typing import Any
-
-    from .._typing import DeviceLike
 
 __all__ = ["PlanError", "Program", "load", "save"]
 

@@ -10,10 +10,7 @@ from __future__ import annotations
 import dis
 import os
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import CodeType, FrameType
+from types import CodeType, FrameType
 
 __all__ = ["moves_on"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _C
 from .._base import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ._watch import Watched
 
 

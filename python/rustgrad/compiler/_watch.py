@@ -12,16 +12,13 @@ import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 from .. import _C
 from .._base import Tensor
 from . import _tail  # noqa: F401  # asked while a call is watched, which sees an import
 from ._audit import HOME, Audit, Unsafe
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 PLANS = 16
 # Plans of one form that may be made one after another because a guard misses.

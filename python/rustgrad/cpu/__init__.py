@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+from typing import Any
 
 from .._absent import getattr_of
+from .._typing import DeviceLike
 from . import amp as amp
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .._typing import DeviceLike
 
 __all__ = [
     "Event",

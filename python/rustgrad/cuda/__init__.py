@@ -8,18 +8,14 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
 
 from .. import _C, _streams
 from .. import gpu as _gpu
+from .._C import Tensor
 from .._typed import make_types
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from .._C import Tensor
-    from .._typing import DeviceLike
+from .._typing import DeviceLike
 
 __all__ = [
     "CUDAGraph",

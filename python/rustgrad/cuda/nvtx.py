@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, NoReturn
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .._absent import getattr_of
 from ..optim import Optimizer
 from .group import _checked, get_rank
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = ["ZeroRedundancyOptimizer"]
 

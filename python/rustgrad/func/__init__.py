@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from .._absent import getattr_of
 from .._base import Tensor, stack
+from ..nn import Module
 from ..nn.utils.stateless import _functional_call
 from ._forward import hessian, jacfwd, jvp, linearize
 from ._grad import debug_unwrap, functionalize, grad, grad_and_value, jacrev, vjp
 from ._vmap import vmap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..nn import Module
 
 __all__ = [
     "debug_unwrap",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from .. import _C
 from .._base import Tensor, cat, is_grad_enabled, zeros, zeros_like
@@ -12,11 +14,6 @@ from ..autograd.grad_mode import enable_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from ._grad import jacrev
 from ._vmap import vmap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 _JVP = "jvp(f, primals, tangents)"
 

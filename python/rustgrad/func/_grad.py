@@ -8,6 +8,8 @@ forward and one backward pass.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from .. import _C
 from .._base import Tensor, eye, is_grad_enabled, zeros_like
@@ -15,11 +17,6 @@ from ..autograd._engine import grad as autograd_grad
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten, treespec_pprint
 from ._vmap import vmap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = ["debug_unwrap", "functionalize", "grad", "grad_and_value", "jacrev", "vjp"]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
 from itertools import accumulate
+from typing import Any
 
 from .. import _C
 from .._base import Tensor, cat
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = ["vmap"]
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import concurrent.futures
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .._absent import getattr_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

@@ -8,14 +8,11 @@ import inspect
 import math
 import types
 import typing
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ._names import Namespace, is_operator, is_ours, public_name, qualified_name
 from .node import INPLACE, Node, map_arg
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 __all__ = ["CodeGen", "PythonCode"]
 

@@ -8,10 +8,7 @@ import keyword
 import operator
 import re
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 # Namespaces in which a function is looked for, with the name that code uses.
 _SPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")

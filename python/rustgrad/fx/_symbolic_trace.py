@@ -10,6 +10,7 @@ import inspect
 import math
 import sys
 import types
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _C
@@ -21,10 +22,6 @@ from .graph import Graph
 from .graph_module import GraphModule
 from .node import map_aggregate
 from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 __all__ = ["PH", "PHBase", "Tracer", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -12,8 +13,6 @@ from .node import Node, map_arg
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .graph_module import GraphModule
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]

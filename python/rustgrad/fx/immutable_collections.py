@@ -5,11 +5,9 @@ To change arguments, assign `node.args` and `node.kwargs`.
 
 from __future__ import annotations
 
-from ..utils import _pytree
+from typing import Any, NoReturn
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
+from ..utils import _pytree
 
 __all__ = ["immutable_dict", "immutable_list"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..nn.modules.module import Module
@@ -10,10 +11,6 @@ from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate, map_arg
 from .proxy import Proxy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["Interpreter", "Transformer"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 from .. import _C
@@ -12,8 +13,6 @@ from .immutable_collections import immutable_dict, immutable_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .graph import Graph
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]

@@ -9,6 +9,7 @@ import enum
 import inspect
 import operator
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from .. import overrides
@@ -19,8 +20,6 @@ from .node import Node, base_types, map_aggregate, map_arg
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from .graph import Graph
 
 __all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "Scope", "ScopeContextManager", "TraceError", "TracerBase", "assert_fn"]  # fmt: skip

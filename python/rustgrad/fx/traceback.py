@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["annotate", "get_current_meta", "has_preserved_node_meta", "preserve_node_meta"]
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from .._absent import getattr_of
 from ..nn.modules.module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 __all__ = [
     "Attribute",

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import os
 from multiprocessing import reduction
+from typing import Any
 
 from .. import _C
 from .._C import Tensor
 from ..storage import TypedStorage, UntypedStorage, storage_of
 from . import strategy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["init_reductions", "reduce_storage", "reduce_tensor"]
 

@@ -12,11 +12,8 @@ import tempfile
 import time
 import traceback
 import warnings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from collections.abc import Callable
+from typing import Any
 
 __all__ = [
     "ENV_VAR_PARALLEL_START",

@@ -13,15 +13,11 @@ import os
 import secrets
 import struct
 import sys
+from collections.abc import Iterator
 from multiprocessing import util
 
 from .. import _C
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .._C import Tensor
+from .._C import Tensor
 
 __all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._absent import getattr_of
 from . import attention, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import Module
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = [
     "Buffer",

@@ -7,10 +7,7 @@ import warnings
 
 from .. import _base
 from .._base import Tensor, cat, matmul, ops, zeros
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._C import dtype
+from .._C import dtype
 
 __all__ = ["multi_head_attention_forward"]
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 
 from .._base import cat, clamp_min, int64, minimum, ops
+from .._C import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .._C import Tensor
     from .modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 
 __all__ = ["linear_cross_entropy", "triplet_margin_with_distance_loss"]

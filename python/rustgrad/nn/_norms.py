@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._base import ops
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .._C import Tensor
+from .._C import Tensor
 
 _batch_norm = ops["batch_norm"]
 _group_norm = ops["group_norm"]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from .._base import ops, rand, relu
+from .._C import Tensor
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from .._C import Tensor
-
-    Sizes = int | Sequence[int]
-    SomeSizes = int | Sequence[int | None] | None
+Sizes = int | Sequence[int]
+SomeSizes = int | Sequence[int | None] | None
 
 __all__ = [
     "adaptive_avg_pool2d",

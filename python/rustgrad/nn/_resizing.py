@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 from .._base import ops
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .._C import Tensor
+from .._C import Tensor
 
 _interpolate = ops["nn.functional.interpolate"]
 

@@ -9,6 +9,7 @@ import warnings
 
 from .._absent import getattr_of
 from .._base import ops, sigmoid, tanh
+from .._C import Tensor
 from . import _pooling, grad
 from ._attention import (  # the private ones too: subclasses of PyTorch's layers call them
     _canonical_mask,  # noqa: F401
@@ -20,10 +21,6 @@ from ._losses import linear_cross_entropy, triplet_margin_with_distance_loss
 from ._norms import batch_norm, group_norm, instance_norm, local_response_norm
 from ._pooling import *  # noqa: F403
 from ._resizing import upsample, upsample_bilinear, upsample_nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._base import Tensor
 
 __all__ = [
     "batch_norm",

@@ -10,11 +10,8 @@ import math
 import warnings
 
 from .._base import empty_like, ops, randperm, where
+from .._C import Generator, Tensor
 from ..autograd.grad_mode import no_grad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._C import Generator, Tensor
 
 __all__ = [
     "calculate_gain",

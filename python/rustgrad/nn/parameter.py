@@ -7,18 +7,12 @@ A buffer is a plain tensor with a marker attribute, which `isinstance(t, Buffer)
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, SupportsIndex
 
 from .._base import Tensor, _disabled_torch_function_impl, empty
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, NoReturn, SupportsIndex
-
-    from typing_extensions import Self
-
-    from .._C import dtype as _dtype
-    from .._typing import DeviceLike
+from .._C import dtype as _dtype
+from .._typing import DeviceLike, Self
 
 __all__ = [
     "Buffer",

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from .._base import ops, zeros_like
+from .._C import Tensor
 from .._dtype_info import finfo
-from .optimizer import Optimizer, step_tensor, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._base import Tensor
-    from .optimizer import ParamsT
+from .optimizer import Optimizer, ParamsT, step_tensor, to_scalar
 
 __all__ = ["Adafactor"]
 

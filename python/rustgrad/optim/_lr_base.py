@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import types
 import warnings
+from collections.abc import Iterable
+from typing import Any
 
 from .._base import Tensor
 from .optimizer import Optimizer, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsFloat
 
+from .._C import Tensor
 from ._lr_base import EPOCH_DEPRECATION_WARNING, LRScheduler, copy_values, set_value
 from .optimizer import Optimizer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any, SupportsFloat
-
-    from .._C import Tensor
 
 
 class _Composite(LRScheduler):

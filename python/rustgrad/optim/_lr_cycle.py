@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Callable
+from typing import Any
 
 from ._lr_base import LRScheduler, per_group, set_value
 from .optimizer import Optimizer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 
 class _WithMomentum(LRScheduler):

@@ -8,12 +8,8 @@ from __future__ import annotations
 import math
 
 from .._base import addmm, bfloat16, zeros_like
-from .optimizer import Optimizer, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._base import Tensor
-    from .optimizer import ParamsT
+from .._C import Tensor
+from .optimizer import Optimizer, ParamsT, to_scalar
 
 __all__ = ["Muon"]
 

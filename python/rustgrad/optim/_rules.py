@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._base import Tensor
 from .optimizer import check_lr, check_not_negative
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def direction(group: dict[str, Any], param: Tensor, grad: Tensor) -> Tensor:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
 
 from .._base import Tensor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from .optimizer import Optimizer
+from .optimizer import Optimizer
 
 __all__ = ["swap_in_optimizer_params_and_state"]
 

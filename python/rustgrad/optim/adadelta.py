@@ -5,11 +5,7 @@ from __future__ import annotations
 from .._base import Tensor, ops, zeros_like
 from ._rules import descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .optimizer import ParamsT
+from .optimizer import Optimizer, ParamsT, check_lr, check_not_negative, numbers, step_tensor, to_scalar
 
 __all__ = ["Adadelta"]
 

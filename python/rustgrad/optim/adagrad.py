@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from .._base import Tensor, full_like, ops
+from ..optim.optimizer import ParamsT
 from .adam import as_real
 from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..optim.optimizer import ParamsT
 
 __all__ = ["Adagrad"]
 

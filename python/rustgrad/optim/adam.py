@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._base import Tensor, maximum, ops, zeros_like
+from ..optim.optimizer import ParamsT
 from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..optim.optimizer import ParamsT
 
 __all__ = ["Adam", "as_real"]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from .._C import Tensor
+from ..optim.optimizer import ParamsT
 from .adam import Adam
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .._C import Tensor
-    from ..optim.optimizer import ParamsT
 
 __all__ = ["AdamW"]
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from .._base import float32, ops, tensor, zeros_like
+from .._C import Tensor
 from ._rules import direction
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._base import Tensor
-    from .optimizer import ParamsT
+from .optimizer import Optimizer, ParamsT, check_lr, check_not_negative, numbers, step_tensor, to_scalar
 
 __all__ = ["ASGD"]
 

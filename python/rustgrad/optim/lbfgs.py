@@ -6,18 +6,13 @@ Optimization", algorithms 3.5 and 3.6, with the safeguards of Schmidt's minFunc)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._base import Tensor, cat, zeros_like
 from ..autograd.grad_mode import enable_grad, no_grad
 from .adam import as_real
-from .optimizer import Optimizer, _with_hooks, check_lr, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .optimizer import ParamsT
+from .optimizer import Optimizer, ParamsT, _with_hooks, check_lr, to_scalar
 
 __all__ = ["LBFGS"]
 

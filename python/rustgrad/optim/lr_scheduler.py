@@ -9,18 +9,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from ..optim.optimizer import Optimizer
 from ._lr_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._lr_base import LRScheduler, function_state, per_group
 from ._lr_composite import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from ._lr_cycle import CyclicLR, OneCycleLR
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
-    from ..optim.optimizer import Optimizer
 
 __all__ = [
     "ChainedScheduler",

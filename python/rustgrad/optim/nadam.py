@@ -5,11 +5,7 @@ from __future__ import annotations
 from .._base import Tensor, ops, zeros_like
 from ._rules import check_adaptive, decay_weights, descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, numbers, step_tensor, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .optimizer import ParamsT
+from .optimizer import Optimizer, ParamsT, numbers, step_tensor, to_scalar
 
 __all__ = ["NAdam"]
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, ops, tensor, typename
 from .._base import _set_grad_enabled as set_mode
@@ -20,14 +21,8 @@ from .._base import _with_grad as tensors_with_grad
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, ClassVar, TypeAlias, TypeVar
-
-    _F = TypeVar("_F", bound=Callable[..., Any])
-    # Parameters, pairs of name and parameter, or groups: dicts with "params" and options.
-    ParamsT: TypeAlias = Iterable[Tensor | tuple[str, Tensor] | dict[str, Any]]
+_F = TypeVar("_F", bound=Callable[..., Any])
+ParamsT: TypeAlias = Iterable[Tensor | tuple[str, Tensor] | dict[str, Any]]
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from .._base import full_like, ones_like, ops, zeros_like
+from .._C import Tensor
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, numbers, step_tensor, to_scalar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._base import Tensor
-    from .optimizer import ParamsT
+from .optimizer import Optimizer, ParamsT, check_lr, numbers, step_tensor, to_scalar
 
 __all__ = ["Rprop"]
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from .._base import Tensor, ops, zeros_like
+from ..optim.optimizer import ParamsT
 from .optimizer import Optimizer, check_lr, check_not_negative, numbers, to_scalar, with_grad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..optim.optimizer import ParamsT
 
 __all__ = ["SGD"]
 

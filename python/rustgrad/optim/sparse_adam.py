@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from .optimizer import Optimizer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._base import Tensor
-    from .optimizer import ParamsT
+from .._C import Tensor
+from .optimizer import Optimizer, ParamsT
 
 __all__ = ["SparseAdam"]
 

@@ -8,21 +8,17 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from .._base import int64, tensor
+from .._C import Tensor
+from .._typing import DeviceLike
 from ..autograd.grad_mode import no_grad
 from ..nn import Module
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
 from ._lr_base import LRScheduler, per_group
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
-
-    from .._base import Tensor
-    from .._typing import DeviceLike
-    from .optimizer import Optimizer
+from .optimizer import Optimizer
 
 __all__ = [
     "SWALR",

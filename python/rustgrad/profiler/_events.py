@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+from collections.abc import Iterable
+from typing import Any
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg"]
 

@@ -9,16 +9,12 @@ import os
 import socket
 import time
 import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from .. import _C
+from .._typing import Self
 from ._events import EventList, FunctionEvent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
-    from typing_extensions import Self
 
 __all__ = [
     "ProfilerAction",

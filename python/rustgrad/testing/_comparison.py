@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from .. import _base
 from .._base import Tensor
@@ -22,11 +23,6 @@ from ._pairs import (
     get_tolerances,
     item,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = [
     "BooleanPair",

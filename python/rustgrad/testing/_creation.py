@@ -7,14 +7,11 @@ import warnings
 from collections.abc import Sequence
 
 from .. import _base
+from .._C import Tensor
+from .._C import dtype as _dtype
 from .._dtype_info import finfo, iinfo
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._base import Tensor
-    from .._C import dtype as _dtype
-    from .._formats import memory_format as _memory_format
-    from .._typing import DeviceLike
+from .._formats import memory_format as _memory_format
+from .._typing import DeviceLike
 
 _STORED_ONLY = (_base.uint16, _base.uint32, _base.uint64)
 

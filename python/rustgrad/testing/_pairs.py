@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import cmath
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import _base
 from .._base import Tensor, isclose, promote_types
+from .._C import dtype
 from ._messages import scalar_mismatch, tensor_mismatch
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from .._C import dtype
 
 _PRECISIONS = {
     _base.float16: (1e-3, 1e-5),

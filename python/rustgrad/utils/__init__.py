@@ -5,15 +5,11 @@ from __future__ import annotations
 import copyreg
 import importlib
 import weakref
+from typing import Any
 
 from .. import _C
 from .._absent import absent as _absent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .._C import Tensor
+from .._C import Tensor
 
 _SUBMODULES = (
     "_foreach_utils",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
+from typing import Any
 
 from .. import _C
 from .._base import Tensor
@@ -10,11 +12,6 @@ from ..autograd import backward as run_backward
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ._checkpoint_state import Surroundings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
 
 __all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]
 

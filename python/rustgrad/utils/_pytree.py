@@ -9,6 +9,7 @@ import functools
 import types
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ._pytree_nodes import (
@@ -39,10 +40,6 @@ from ._pytree_spec import (
     treespec_loads,
     treespec_tuple,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
     "BUILTIN_TYPES",

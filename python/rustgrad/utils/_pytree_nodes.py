@@ -9,15 +9,11 @@ import dataclasses
 import importlib
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from .. import return_types
 from .._base import Size
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
 
 
 class SequenceKey(NamedTuple):

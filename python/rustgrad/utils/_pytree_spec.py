@@ -6,6 +6,8 @@ import enum
 import json
 import warnings
 from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ._pytree_nodes import (
     BUILTIN_TYPES,
@@ -14,11 +16,6 @@ from ._pytree_nodes import (
     SUPPORTED_NODES,
     node_type,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
 
 
 class TreeSpec:

@@ -11,6 +11,9 @@ import contextlib
 import enum
 import functools
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn
 
 from .. import _C
 from .._base import Tensor
@@ -18,12 +21,6 @@ from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.graph import saved_tensors_hooks
 from ._checkpoint_reentrant import CheckpointFunction, check_backward_validity, detach_variable
 from ._checkpoint_state import Surroundings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Any, NoReturn
 
 __all__ = [
     "CheckpointError",

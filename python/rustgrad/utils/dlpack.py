@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from .._C import _to_dlpack
+from typing import Any
+
+from .._C import Tensor, _to_dlpack
 from .._functions import from_dlpack
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .._C import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -10,18 +10,14 @@ import math
 import re
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
 
 from .. import _C
 from .._ops import OpOverloadPacket, ops
+from .._typing import Self
 from .module_tracker import ModuleTracker
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-    from typing import Any
-
-    from typing_extensions import Self
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
 
 from .._base import Tensor, is_grad_enabled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from types import TracebackType
-    from typing import Any
-
     from ..nn.modules.module import Module
 
 __all__ = ["BackwardHook", "RemovableHandle", "warn_if_has_hooks"]

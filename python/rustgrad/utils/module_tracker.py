@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from types import TracebackType
+from typing import Any
 
+from .._typing import Self
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.graph import queue_callback, register_multi_grad_hook
 from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from ._pytree import tree_flatten
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Any
-
-    from typing_extensions import Self
 
 __all__ = ["ModuleTracker"]
 

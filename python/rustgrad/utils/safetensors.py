@@ -9,18 +9,14 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
 
 from .. import _C
 from .._C import Tensor
 from .._files import map_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-    from typing import Any
-
-    from .._typing import DeviceLike
+from .._typing import DeviceLike
 
 __all__ = ["SafetensorError", "load", "load_file", "load_model", "metadata", "save", "save_file", "save_model"]
 

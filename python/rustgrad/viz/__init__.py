@@ -8,18 +8,15 @@ and the given tensor.
 from __future__ import annotations
 
 import os as _os
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
 
 from .. import _C
 from .._base import Tensor as _Tensor
 from ._layout import layout as _layout_of
 from ._svg import box_size as _box_size
 from ._svg import render as _render
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from os import PathLike
-    from typing import Any
 
 __all__ = ["Picture", "draw", "graph_of"]
 

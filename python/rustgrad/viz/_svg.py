@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
 from xml.sax.saxutils import escape
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MARGIN = 28.0
 LINE = 15.0

@@ -6,10 +6,7 @@ import warnings
 
 from ... import amp
 from ..._base import bfloat16
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..._C import dtype as _dtype
+from ..._C import dtype as _dtype
 
 __all__ = ["autocast"]
 

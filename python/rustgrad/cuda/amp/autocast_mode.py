@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from ... import amp
 from ..._base import float16
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..._C import dtype as _dtype
+from ..._C import dtype as _dtype
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd"]
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 __all__ = ["implicit_replication"]
 

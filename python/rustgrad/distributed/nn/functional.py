@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from ..._C import Tensor
 from ..collectives import _one, _rank, _tensor
 from ..group import ReduceOp, _checked
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ..._base import Tensor
 
 __all__ = [
     "all_gather",

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from enum import IntEnum
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPBackend", "sdpa_kernel"]
 

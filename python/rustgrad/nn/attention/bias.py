@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from enum import IntEnum
+from typing import Any
 
 from ..._base import Tensor, ones
+from ..._typing import DeviceLike, Self
 from ..functional import scaled_dot_product_attention
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from typing_extensions import Self
-
-    from ..._typing import DeviceLike
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 

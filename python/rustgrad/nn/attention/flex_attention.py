@@ -10,21 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ... import _base
 from ..._base import Tensor, arange, argsort, logsumexp, matmul, ones, softmax, where, zeros
+from ..._typing import DeviceLike, Self
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from typing_extensions import Self
-
-    from ..._typing import DeviceLike
-
-    ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-    MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 __all__ = [
     "AuxOutput",

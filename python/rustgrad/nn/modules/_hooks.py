@@ -7,6 +7,8 @@ without hooks pays for one check.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from ..._base import Tensor
 from ...utils.hooks import BackwardHook, RemovableHandle
@@ -14,12 +16,6 @@ from ...utils.hooks import BackwardHook, RemovableHandle
 # Hooks of the process stand in `module` under PyTorch's names. They are read there at each call: programs replace the tables.
 from . import module as process
 from ._state import _WrappedHook
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
 
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ... import __future__
 from ..._base import device as _device
+from ..._C import Tensor, dtype
 from ..._conversions import to_arguments
+from ..._typing import DeviceLike, Self
 from ...autograd.grad_mode import no_grad
 from ...utils import swap_tensors
 from ..parameter import Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from typing_extensions import Self
-
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
     from ...nn.modules.module import Module
 
 _COMPLEX_WARNING = (

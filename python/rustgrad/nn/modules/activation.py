@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from ..._base import empty
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from .. import functional as F
 from ..init import constant_
 from ..parameter import Parameter
 from .attention import MultiheadAttention
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = [
     "CELU",

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..._base import Tensor, argmax
+from ..._C import dtype
+from ..._typing import DeviceLike
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..._C import dtype
-    from ..._typing import DeviceLike
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..._base import empty
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from .. import _attention as attention
 from ..init import constant_, xavier_normal_, xavier_uniform_
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = ["MultiheadAttention"]
 

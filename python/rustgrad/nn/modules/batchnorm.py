@@ -6,16 +6,13 @@ from typing import Any
 
 from ..._base import Tensor, empty, ones, tensor, zeros
 from ..._base import int64 as _int64
+from ..._C import dtype
+from ..._typing import DeviceLike
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..._C import dtype
-    from ..._typing import DeviceLike
 
 __all__ = [
     "BatchNorm1d",

@@ -5,18 +5,12 @@ from __future__ import annotations
 import operator
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import Any
 
+from ..._C import Tensor
+from ..._typing import Self
 from .module import Module, _addindent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterator, KeysView, ValuesView
-    from typing import Any
-
-    from typing_extensions import Self
-
-    from ..._C import Tensor
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..._base import empty, ops
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = [
     "Conv1d",

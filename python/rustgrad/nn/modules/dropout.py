@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from ..._C import Tensor
 from .. import functional as F
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..._C import Tensor
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 

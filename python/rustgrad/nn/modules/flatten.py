@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ..._C import Tensor
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..._C import Tensor
 
 __all__ = ["Flatten", "Unflatten"]
 

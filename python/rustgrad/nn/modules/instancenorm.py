@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import warnings
 
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = [
     "InstanceNorm1d",

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, NoReturn
 
 from ...autograd.grad_mode import no_grad
 from ..parameter import is_lazy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-    from .module import Module
+from .module import Module
 
 __all__ = ["LazyModuleMixin"]
 

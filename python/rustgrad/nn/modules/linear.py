@@ -6,16 +6,13 @@ import math
 from typing import Any
 
 from ..._base import empty, ops
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from ...autograd.grad_mode import no_grad
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
+from typing import Literal
 
-    from ..._C import dtype
+from ..._C import dtype
 
 __all__ = ["LinearCrossEntropyOptions"]
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
 
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from .. import functional as F
 from .distance import PairwiseDistance
 from .linear import Linear
+from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
-    from .linear_cross_entropy_options import LinearCrossEntropyOptions
 
 __all__ = [
     "BCELoss",

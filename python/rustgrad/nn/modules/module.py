@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..._base import Tensor, typename
 from ...utils.hooks import RemovableHandle
@@ -25,12 +25,12 @@ from ._hooks import (
 from ._state import _EXTRA_STATE_KEY_SUFFIX, State, _IncompatibleKeys  # noqa: F401
 from ._traversal import Traversal
 
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import ParamSpec, Protocol, TypeVar
-
-    P = ParamSpec("P")
-    R_co = TypeVar("R_co", covariant=True)
 
     class _HasForward(Protocol[P, R_co]):
         """A module for typing its call: `model(x)` has the parameters and the result of its `forward`."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 
 from ..._base import arange, empty
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

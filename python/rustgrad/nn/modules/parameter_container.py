@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from ..._base import Tensor, typename
+from ..._typing import Self
 from ..parameter import Parameter
 from .container import pairs_of
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from typing_extensions import Self
 
 __all__ = ["ParameterDict", "ParameterList"]
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from ..._C import Tensor
 from .. import functional as F
 from .module import Module
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ..._C import Tensor
-
-    Sizes = int | Sequence[int]
-    SomeSizes = int | Sequence[int | None] | None
+Sizes = int | Sequence[int]
+SomeSizes = int | Sequence[int | None] | None
 
 __all__ = [
     "AdaptiveAvgPool1d",

@@ -8,15 +8,12 @@ import warnings
 from typing import Any
 
 from ..._base import empty, ops, zeros
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from ..._base import empty
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike, Self
 from ...autograd.grad_mode import no_grad
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = ["Embedding", "EmbeddingBag"]
 

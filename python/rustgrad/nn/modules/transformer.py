@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
+from typing import Any
 
 from ..._base import full, triu
+from ..._C import Tensor, dtype
+from ..._typing import DeviceLike
 from .. import _attention as attention
 from .. import functional as F
 from ..init import xavier_uniform_
@@ -20,14 +24,6 @@ from .dropout import Dropout
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..._C import Tensor, dtype
-    from ..._typing import DeviceLike
 
 __all__ = [
     "Transformer",

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._C import Tensor
 from .. import functional as F
 from .module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..._C import Tensor
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 

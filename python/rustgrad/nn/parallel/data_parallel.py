@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
 
 from ... import cuda
 from ..._base import Tensor, device
+from ..._typing import DeviceLike
 from ..modules.module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ..._typing import DeviceLike
 
 __all__ = ["DataParallel", "data_parallel"]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ..modules.module import Module
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ..modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
 

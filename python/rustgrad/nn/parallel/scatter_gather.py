@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from ..._base import Tensor, cat, device
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ..._typing import DeviceLike
+from ..._typing import DeviceLike
 
 __all__ = ["gather", "scatter", "scatter_kwargs"]
 

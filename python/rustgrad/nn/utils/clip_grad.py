@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import types
 import warnings
+from collections.abc import Iterable
 
 from ..._base import Tensor, ops, stack, tensor
 from ...autograd.grad_mode import no_grad
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

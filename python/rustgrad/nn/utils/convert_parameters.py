@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ..._base import Tensor, cat, typename
+from collections.abc import Iterable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from ..._base import Tensor, cat, typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -6,19 +6,16 @@ A fixed normalisation is y = (x - mean) * scale + bias with scale = weight / sqr
 from __future__ import annotations
 
 import copy
+from typing import Any, TypeVar
 
 from ..._base import ones_like, rsqrt, zeros_like
+from ..._C import Tensor
+from ..modules.module import Module
 from ..parameter import Parameter
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
+ConvT = TypeVar("ConvT", bound=Module)
+LinearT = TypeVar("LinearT", bound=Module)
 
-    from ..._C import Tensor
-    from ..modules.module import Module
-
-    ConvT = TypeVar("ConvT", bound=Module)
-    LinearT = TypeVar("LinearT", bound=Module)
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 

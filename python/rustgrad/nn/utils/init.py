@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any, TypeVar
 
 from ..modules.module import Module
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    _M = TypeVar("_M", bound=Module)
+_M = TypeVar("_M", bound=Module)
 
 __all__ = ["skip_init"]
 

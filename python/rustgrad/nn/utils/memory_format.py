@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from ..._formats import memory_format as _memory_format
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+from ..modules.module import Module
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from ..._formats import memory_format as _memory_format
-    from ..modules.module import Module
-
-    _M = TypeVar("_M", bound=Module)
+_M = TypeVar("_M", bound=Module)
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Any, TypeVar
 
 from ..._base import (
     Tensor,
@@ -24,11 +25,7 @@ from ..modules.module import Module
 from . import parametrize
 from .spectral_norm import output_dim
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    _M = TypeVar("_M", bound=Module)
+_M = TypeVar("_M", bound=Module)
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

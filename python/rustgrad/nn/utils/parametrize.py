@@ -9,23 +9,18 @@ from __future__ import annotations
 import contextlib
 import copy
 import copyreg
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from ... import __future__
 from ..._base import Tensor
 from ...autograd.grad_mode import no_grad
 from ...utils import swap_tensors
 from ..modules.container import ModuleDict, ModuleList
+from ..modules.module import Module
 from ..parameter import Parameter
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, TypeVar
-
-    from ..modules.module import Module
-
-    _M = TypeVar("_M", bound=Module)
+_M = TypeVar("_M", bound=Module)
 
 __all__ = [
     "ParametrizationList",

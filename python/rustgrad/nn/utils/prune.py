@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from ..._base import kthvalue, ones_like, ops, rand, rand_like, topk, zeros_like
+from ..._C import Tensor
+from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, TypeVar
-
-    from ..._C import Tensor
-    from ..modules.module import Module
-
-    _M = TypeVar("_M", bound=Module)
+_M = TypeVar("_M", bound=Module)
 
 __all__ = [
     "BasePruningMethod",

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ... import _base
 from ..._base import Tensor, arange, full, index_select, ops, sort
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from typing_extensions import Self
+from ..._typing import Self
 
 __all__ = [
     "PackedSequence",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 from ..._base import dot, mv, ops
+from ..._C import Tensor
 from ...autograd.grad_mode import no_grad
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    from ..._C import Tensor
-    from ..modules.module import Module
-
-    _M = TypeVar("_M", bound=Module)
+_M = TypeVar("_M", bound=Module)
 
 __all__ = [
     "SpectralNorm",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 from ..._base import Tensor
 from ..modules.module import Module
 from ..parallel import DataParallel
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 __all__ = ["functional_call"]
 

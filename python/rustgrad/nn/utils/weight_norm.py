@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any, TypeVar
 
 from ..._base import ops
+from ..modules.module import Module
 from ..parameter import Parameter
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    from ..modules.module import Module
-
-    _M = TypeVar("_M", bound=Module)
+_M = TypeVar("_M", bound=Module)
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 

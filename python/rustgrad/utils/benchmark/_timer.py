@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import enum
 import timeit
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import mean, median, quantiles
 from time import perf_counter
 from typing import Any
 
 from ... import _C
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Language", "Measurement", "TaskSpec", "Timer", "timer"]
 

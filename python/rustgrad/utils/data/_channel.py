@@ -13,6 +13,7 @@ import socket
 import struct
 import threading
 from multiprocessing import reduction
+from typing import Any
 
 from ... import _C
 from ..._C import Tensor
@@ -23,7 +24,6 @@ from ._worker import SHARED_FROM
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-    from typing import Any
 
 _ALIGN = 64
 # In shared memory; bytes of the pickle; number of storages.

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
 
 from ... import _C
 from ..._base import Tensor, as_tensor, float64, stack, tensor
 from ._worker import SHARED_FROM, sends
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = [
     "collate",

@@ -7,6 +7,7 @@ import queue
 import random
 import sys
 import threading
+from typing import Any
 
 from ... import _C
 from ..._utils import ExceptionWrapper
@@ -17,7 +18,6 @@ from ._worker import WorkerInfo, set_sends, set_worker_info
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-    from typing import Any
 
 
 def work(number: int, setup: Setup, connection: Connection, others: list[Channel]) -> None:

@@ -12,13 +12,10 @@ import os
 import signal
 import time
 import weakref
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ._channel import Channel
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # Seconds between two looks at whether the other process still lives, should its end of the connection stay open.
 STATUS_INTERVAL = 5.0

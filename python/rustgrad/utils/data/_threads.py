@@ -9,14 +9,13 @@ from __future__ import annotations
 import copy
 import queue
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ._worker import WorkerInfo, set_worker_info
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
     from ...utils.data.dataset import Dataset
 
 _END = object()
