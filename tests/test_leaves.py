@@ -131,3 +131,41 @@ def test_gradients_of_matrices_lie_as_the_matrices(torch):
     assert torch.autograd.grad(x2 @ torch.eye(3, requires_grad=True), x2, torch.ones(2, 3))[0].stride() == (3, 1)
     complexes = [torch.randn(2, 2, dtype=torch.complex128).t().requires_grad_() for _ in range(2)]
     assert torch.autograd.gradcheck(torch.mm, complexes) and torch.autograd.gradgradcheck(torch.mm, complexes)
+
+
+def test_hooks_do_not_wait_for_other_graphs(torch):
+    """A leaf is complete once the edges of this pass delivered, however many graphs of it live."""
+    for kind in ("tensor", "accumulated", "node"):
+        a, b = leaf(torch, 1.0), leaf(torch, 2.0)
+        others = [a * 2, (a * b).sum(), b + a]  # live, with more edges to both leaves
+        seen = []
+        late = a.exp()  # its node comes first in the graph, and last in backward
+        late.register_hook(lambda g, seen=seen: seen.append("exp"))
+        y = late.sin() + b * b
+        node = y.grad_fn.next_functions[1][0].next_functions[0][0]
+        if kind == "tensor":
+            b.register_hook(lambda g, seen=seen: seen.append("b"))
+        elif kind == "accumulated":
+            b.register_post_accumulate_grad_hook(lambda p, seen=seen: seen.append("b"))
+        else:
+            node.register_prehook(lambda g, seen=seen: seen.append("b"))
+        y.sum().backward()
+        assert seen == ["b", "exp"] and b.grad.tolist() == [4.0], (kind, seen)
+        seen.clear()
+        b.grad = None
+        (b * b + (b * 3 + a.exp()) + a).sum().backward(inputs=[b])  # edges outside of what is needed are not waited for
+        assert seen == ["b"] and b.grad.tolist() == [7.0]
+        del others
+
+
+def test_multi_grad_hooks_while_another_graph_lives(torch):
+    first, second = leaf(torch, 1.0), leaf(torch, 2.0)
+    kept = [first * 2, second * 3, first + second]
+    seen = []
+    handle = torch.autograd.graph.register_multi_grad_hook(
+        (first, second), lambda g: seen.append((g.tolist(), first.grad is None)), mode="any"
+    )
+    (first.exp().log().sin() + second * second).sum().backward()
+    assert seen == [([4.0], True)]
+    handle.remove()
+    del kept

@@ -7,7 +7,9 @@
 //!
 //! Note [Complete leaves]: a leaf's turn is its sequence number, which lies below most of the graph. It is visited
 //! earlier, as in PyTorch, once a gradient came along every edge that leads to it: its hooks run then, and its pending
-//! gradient is freed. Edges of other graphs that live only delay it. The pass keeps its roots, so that no edge goes.
+//! gradient is freed. A leaf knows how many edges lead to it from all graphs that live; those of other graphs only delay
+//! it. If it has hooks, whose order is observable, the edges of this pass are counted, once, by a walk from its roots,
+//! which the pass keeps, so that no edge goes.
 
 use super::engine_ops;
 use super::mode::{self, GradGuard};
@@ -86,6 +88,9 @@ struct Pass<'a> {
     positions: NodeMap<SmallVec<[usize; 1]>>,
     accumulate: bool,
     captured: Vec<Option<Tensor>>,
+    roots: &'a [Edge],
+    /// By key of a leaf, how many edges of this pass lead to it; counted on first need.
+    leaf_edges: Option<NodeMap<usize>>,
     /// Leaves whose gradients are complete: Note [Complete leaves].
     complete: SmallVec<[(Tensor, Gradients); 4]>,
 }
@@ -154,21 +159,22 @@ fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
     for (i, edge) in inputs.iter().enumerate() {
         positions.entry(edge.key()).or_default().push(i);
     }
+    let (roots, grads): (Vec<Edge>, Vec<Tensor>) = request.roots.into_iter().unzip();
     let mut pass = Pass {
         heap: BinaryHeap::new(),
         waiting: NodeMap::default(),
-        needed: request.inputs.map(|i| needed(&request.roots, i)),
+        needed: request.inputs.map(|i| needed(&roots, i)),
         inputs,
         positions,
         accumulate: request.accumulate || request.inputs.is_none(),
         captured: vec![None; inputs.len()],
+        roots: &roots,
+        leaf_edges: None,
         complete: SmallVec::new(),
     };
-    let mut roots = Vec::with_capacity(request.roots.len());
-    for (i, (edge, grad)) in request.roots.into_iter().enumerate() {
-        let grad = match_metadata(grad, &edge, None, i)?;
-        pass.deliver(&edge, Some(grad))?;
-        roots.push(edge);
+    for (i, (edge, grad)) in roots.iter().zip(grads).enumerate() {
+        let grad = match_metadata(grad, edge, None, i)?;
+        pass.deliver(edge, Some(grad))?;
     }
     pass.visit_complete()?;
     while let Some(Turn(_, key)) = pass.heap.pop() {
@@ -225,12 +231,17 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// How many edges lead to a leaf, those of `inputs` left out; 0 for a node, whose edges are not counted.
-    fn edges_to(&self, edge: &Edge, key: usize) -> usize {
-        match edge {
-            Edge::Node(..) => 0,
-            Edge::Leaf(to) => to.edges().saturating_sub(self.positions.get(&key).map_or(0, |at| at.len())),
+    /// How many edges lead to a leaf, those that only the pass itself holds left out: Note [Complete leaves]; 0 for a node,
+    /// whose edges are not counted.
+    fn edges_to(&mut self, edge: &Edge, key: usize) -> usize {
+        let Edge::Leaf(to) = edge else { return 0 };
+        let own = self.positions.get(&key).map_or(0, |at| at.len());
+        let alive = to.edges().saturating_sub(own);
+        if alive <= 1 || !hooks::any_of_leaf(to.leaf()) {
+            return alive;
         }
+        let count = || leaf_edges(self.roots, self.needed.as_ref());
+        self.leaf_edges.get_or_insert_with(count).get(&key).copied().unwrap_or(alive)
     }
 
     fn visit_complete(&mut self) -> Result<()> {
@@ -366,10 +377,10 @@ fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<G
 }
 
 /// The nodes from which one of `inputs` is reachable, including the inputs' own.
-fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
+fn needed(roots: &[Edge], inputs: &[Edge]) -> NodeSet {
     let mut seen = NodeSet::default();
     let mut all: Vec<Arc<Node>> = Vec::new();
-    let mut stack: Vec<Arc<Node>> = roots.iter().filter_map(|(e, _)| e.node()).map(Node::of).collect();
+    let mut stack: Vec<Arc<Node>> = roots.iter().filter_map(Edge::node).map(Node::of).collect();
     while let Some(n) = stack.pop() {
         if seen.insert(Arc::as_ptr(&n) as usize) {
             stack.extend(n.edges.iter().flatten().filter_map(Edge::node).map(Node::of));
@@ -384,6 +395,26 @@ fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
         }
     }
     out
+}
+
+/// How many edges of the graph behind `roots`, the roots included, lead to each leaf.
+fn leaf_edges(roots: &[Edge], needed: Option<&NodeSet>) -> NodeMap<usize> {
+    let mut counts = NodeMap::default();
+    let mut seen = NodeSet::default();
+    let mut open: Vec<Arc<Node>> = Vec::new();
+    let mut follow = |edge: &Edge, open: &mut Vec<Arc<Node>>| {
+        let key = edge.key();
+        match edge.node() {
+            None => *counts.entry(key).or_default() += 1,
+            Some(node) if needed.is_none_or(|n| n.contains(&key)) && seen.insert(key) => open.push(Node::of(node)),
+            Some(_) => {}
+        }
+    };
+    roots.iter().for_each(|edge| follow(edge, &mut open));
+    while let Some(node) = open.pop() {
+        node.edges.iter().flatten().for_each(|edge| follow(edge, &mut open));
+    }
+    counts
 }
 
 /// Whether the graph behind `roots` leads to a leaf that is none of `inputs`, on a path around them.

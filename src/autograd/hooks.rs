@@ -71,6 +71,12 @@ pub fn own_hook(t: &Tensor, accumulated: bool) -> Option<Arc<dyn Hook>> {
     if accumulated { rare.post_accumulate.clone() } else { rare.hooks.clone() }
 }
 
+/// Whether hooks observe when the gradient of a leaf is complete.
+pub fn any_of_leaf(leaf: &Tensor) -> bool {
+    let own = leaf.slot().rare.as_ref().is_some_and(|rare| rare.hooks.is_some() || rare.post_accumulate.is_some());
+    own || leaf.accumulator().is_some_and(|node| Node::of(&node).hooks_if_any().is_some())
+}
+
 /// Runs the hooks of the node's outputs, then `retain_grad`: see Note [Order of hooks].
 pub fn run_tensor_hooks(node: &Arc<Node>, hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<()> {
     // Copied out, so that a hook may register or remove hooks.
