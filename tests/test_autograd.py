@@ -75,6 +75,7 @@ def test_modes(torch):
     with torch.inference_mode():
         x = w * 2
     assert not x.requires_grad and x.is_inference()
+    assert x.data.is_inference() and x.detach().is_inference()
     with pytest.raises(RuntimeError, match="[Ii]nference"):
         (leaf(torch, 1.0) * x).sum().backward()
 

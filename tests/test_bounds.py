@@ -19,6 +19,7 @@ square, tall, flat = torch.rand(1500, 1500), torch.rand(9000, 2), torch.rand(1 <
 hermitian, wide, mask = square + square.T, torch.rand(4, 1 << 20), torch.rand(1 << 22) > 0.5
 spread = torch.ones(1).expand(1 << 26)
 F, L = torch.nn.functional, torch.linalg
+numbers = [0.0] * (1 << 23)
 calls = {
     "svd": lambda: L.svd(square), "svdvals": lambda: L.svdvals(square), "eigh": lambda: L.eigh(hermitian),
     "eig": lambda: L.eig(square), "qr": lambda: L.qr(square), "det": lambda: L.det(square), "inv": lambda: L.inv(square),
@@ -36,7 +37,7 @@ calls = {
     "one_hot": lambda: F.one_hot(torch.arange(9000)), "combinations": lambda: torch.combinations(torch.arange(9000.0)),
     "unbind": lambda: spread.unbind(), "split": lambda: spread.split(1), "chunk": lambda: spread.chunk(1 << 26),
     "iteration": lambda: next(iter(spread)), "tensor_split": lambda: spread.tensor_split(1 << 20),
-    "tensor_split at": lambda: spread.tensor_split(torch.arange(1 << 20)),
+    "tensor_split at": lambda: spread.tensor_split(torch.arange(1 << 20)), "tensor": lambda: torch.tensor(numbers),
 }
 limit = spent() + (96 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -130,3 +130,56 @@ def test_results_without_a_formula_refuse_backward(torch, f):
     assert y.requires_grad
     with pytest.raises(RuntimeError, match="is not implemented"):
         y.sum().backward()
+
+
+def test_an_integer_result_that_is_asked_for_has_no_gradient(torch):
+    x = torch.ones(2, requires_grad=True)
+    calls = (
+        lambda x: x.sum(dtype=torch.int32),
+        lambda x: x.sum(0, dtype=torch.int64),
+        lambda x: x.prod(dtype=torch.uint8),
+        lambda x: x.nansum(dtype=torch.int64),
+        lambda x: x.cumsum(0, dtype=torch.int64),
+        lambda x: x.cumprod(0, dtype=torch.int8),
+    )
+    for call in calls:
+        with pytest.raises(RuntimeError, match="Autograd not support dtype"):
+            call(x)
+        assert not call(x.detach()).requires_grad
+        with torch.no_grad():
+            call(x)
+    assert not x.to(torch.int32).requires_grad and not x.int().requires_grad
+
+
+def test_the_gradient_of_a_mean_is_memory_of_its_own(torch):
+    pool = torch.nn.functional.adaptive_avg_pool2d
+    means = (
+        lambda x: x.mean(),
+        lambda x: x.mean(0),
+        lambda x: x.mean((0, 1), keepdim=True),
+        lambda x: torch.var_mean(x)[1],
+        lambda x: pool(x[None], 1),
+    )
+    for mean in means:
+        x = torch.rand(3, 4, requires_grad=True)
+        y = mean(x)
+        (g,) = torch.autograd.grad(y.sum(), x)
+        assert g.is_contiguous()
+        first = g.clone()
+        assert torch.equal(g.add_(1), first + 1)
+        h = x * 1
+        h.register_hook(lambda g: g.mul_(2))
+        mean(h).sum().backward()
+        assert torch.equal(x.grad, 2 * first)
+    # As in PyTorch, the gradient of a sum is an expanded view.
+    (g,) = torch.autograd.grad(x.sum(), x)
+    assert g.stride() == (0, 0)
+
+
+def test_gradcheck_compares_shapes(torch):
+    def wide(x):
+        return x * 2 if bool((x == 1).all()) else (x * 2).expand(3)
+
+    x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError):
+        torch.autograd.gradcheck(wide, x)

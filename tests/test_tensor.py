@@ -557,3 +557,38 @@ def test_full_infers_no_complex_numbers_of_half_precision(torch):
     torch.set_default_dtype(torch.float16)
     assert torch.full((1,), 1j).dtype == torch.complex64 and torch.full((1,), 1.0).dtype == torch.float16
     assert torch.tensor(1j).dtype == torch.complex32
+
+
+def test_a_large_int_beside_floats_is_a_float(torch):
+    assert torch.tensor([2**64, 1.5]).tolist() == [2.0**64, 1.5]
+    assert torch.tensor([[True, 2**70], [1.0, 0]]).dtype == torch.float32
+    assert torch.tensor([-(2**70), 1j]).dtype == torch.complex64
+    for data in (2**64, [2**64], [2**64, 2], [True, 2**64], 2**2000):
+        with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+            torch.tensor(data)
+
+
+def test_the_constructor_of_any_dtype_takes_any_tensor(torch):
+    whole = torch.arange(3)
+    made = torch.Tensor(whole)
+    assert made.dtype == torch.int64 and made is not whole and made.data_ptr() == whole.data_ptr()
+    with pytest.raises(TypeError):
+        torch.FloatTensor(whole)
+
+
+def test_abs_has_no_form_in_place_for_complex_numbers(torch):
+    z = torch.tensor([3 + 4j])
+    for call in (z.abs_, z.absolute_):
+        with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
+            call()
+    assert z.tolist() == [3 + 4j] and z.real.neg_().abs_().tolist() == [3.0]
+
+
+def test_set_counts_on(torch):
+    x = torch.ones(2)
+    x.set_(torch.zeros(3))
+    other = torch.ones(4).add_(1)
+    x.set_(other)
+    assert x._version == 2 and x.tolist() == other.tolist() == [2.0] * 4
+    x.add_(1)
+    assert x._version == 3 and other._version == 1

@@ -55,6 +55,9 @@ fn inplace(op: &'static Op, args: &[Value], dual: bool, kept: Option<Tensor>) ->
     if let Body::View(f) = &op.body {
         return change_view(&whole, f(&whole)?, recorded);
     }
+    if target.dtype().is_complex() {
+        refuse_real_result(&whole)?;
+    }
     let once = writing_once(&whole, &target)?;
     if let (Some(own), false, false) = (&once, recorded, dual) {
         return inplace(op, own, false, None).map(|_| target);
@@ -94,6 +97,16 @@ fn inplace(op: &'static Op, args: &[Value], dual: bool, kept: Option<Tensor>) ->
         node.pack_outputs(std::slice::from_ref(&target))?;
     }
     Ok(target)
+}
+
+/// A function that is real where its argument is complex (`abs`) has no in-place form there: the imaginary parts would stay.
+fn refuse_real_result(call: &Call) -> Result<()> {
+    let Body::Elementwise(e) = &call.op.body else { return Ok(()) };
+    if elementwise::infer(call, e.rule(call)?)?[0].dtype.is_float() {
+        let name = call.op.title();
+        return Err(Error::runtime(format!("In-place {name} is not supported for complex tensors.")));
+    }
+    Ok(())
 }
 
 /// For a target whose elements alias: the arguments of an equivalent call that writes each location once, if there is

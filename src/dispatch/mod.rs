@@ -26,7 +26,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::{
-    Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Opaque, Outputs, Spec, Specs, Term, Value, Vjp, push_default,
+    Args, Arguments, Body, Call, Forms, IntoArgs, Kernel, Op, Opaque, Outputs, Spec, Specs, Term, Value, Vjp,
+    push_default,
     tracer::{self, Form, Traced},
 };
 use crate::rt::thread_state::{ThreadState, thread_state};
@@ -358,7 +359,7 @@ fn wants_grad(call: &Call) -> bool {
 fn record(thread: &ThreadState, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     // Views of inference tensors have no history either.
     if !outputs.iter().any(|t| t.dtype().is_differentiable() && !t.flag(INFERENCE)) {
-        return Ok(());
+        return lost_gradient(call, outputs);
     }
     let node = node::record(thread, call, outputs)?;
     let packed = autograd::saved::hooked(thread).then(|| node.clone());
@@ -374,6 +375,27 @@ fn record(thread: &ThreadState, call: &Call, outputs: &mut [Tensor]) -> Result<(
         }
     }
     packed.map_or(Ok(()), |node| node.pack_outputs(outputs))
+}
+
+/// A differentiable function that is asked for an integer result would end the graph without a word. A cast, the hidden
+/// op `_to_copy`, may.
+#[cold]
+fn lost_gradient(call: &Call, outputs: &[Tensor]) -> Result<()> {
+    let asked = call.op.sig.index_of("dtype").and_then(|i| match call.args[i] {
+        Value::DType(d) => Some(d),
+        _ => None,
+    });
+    match asked {
+        Some(d)
+            if !d.is_differentiable()
+                && !call.op.forms.has(Forms::HIDDEN)
+                && !outputs.iter().any(|t| t.flag(INFERENCE)) =>
+        {
+            let name = d.scalar_type_name();
+            Err(Error::runtime(format!("Autograd not support dtype: {name}. Detach the tensor first.")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Shape, strides, dtype and device of the results of a primitive, without running it.

@@ -204,6 +204,9 @@ pub fn _set_(
             t.0.dtype().cpp_name()
         )));
     }
+    // The versions go on counting, so that what was saved before is noticed; the next graph has another accumulator.
+    let meta = Meta { storage: meta.storage.counted_by(t.0.storage()), ..meta };
+    t.0.set_accumulator(None);
     t.0.set_meta(meta)?;
     tracer::notify(|tracer| tracer.changed(&t.0, Change::Data));
     t.0.storage().bump();

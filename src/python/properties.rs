@@ -121,7 +121,9 @@ fn warn_of_non_leaf(py: Python) -> PyResult<()> {
 fn data(t: &Tensor) -> Tensor {
     // As in PyTorch, `.data` has a separate version counter: autograd does not notice writes through it.
     let meta = t.meta().clone();
-    Tensor::from_meta(Meta { storage: meta.storage.unversioned(), ..meta })
+    let data = Tensor::from_meta(Meta { storage: meta.storage.unversioned(), ..meta });
+    data.set_flag(INFERENCE, t.flag(INFERENCE));
+    data
 }
 
 fn set_requires_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {

@@ -9,6 +9,7 @@ use super::object::borrow;
 use crate::device::Device;
 use crate::dtype::{Category, DType, Element, Scalar, default_dtype};
 use crate::layout::Dims;
+use crate::rt::reserve;
 use crate::tensor::Tensor;
 use crate::with_dtype;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
@@ -22,6 +23,12 @@ struct Leaves {
     dtype: Option<DType>,
     /// The requested dtype. If given, an unconvertible item is a TypeError about conversion, not about dtype inference.
     wanted: Option<DType>,
+    /// Whether an int beyond 64 bits is among them, kept as a float: right unless the dtype turns out to be an integer one.
+    too_large: bool,
+}
+
+fn overflow() -> PyErr {
+    PyValueError::new_err("Overflow when unpacking long long")
 }
 
 fn no_dtype(o: &Bound<PyAny>) -> PyErr {
@@ -35,9 +42,12 @@ pub fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     }
     let shape = nested_shape(o)?;
     let n = crate::layout::checked_numel(&shape)?;
-    let mut leaves = Leaves { values: Vec::with_capacity(n.min(1 << 20)), dtype: None, wanted: dtype };
+    let mut leaves = Leaves { values: reserve::room(n.min(1 << 20))?, dtype: None, wanted: dtype, too_large: false };
     collect(o, &shape, 0, &mut leaves)?;
     let dtype = dtype.or(leaves.dtype).unwrap_or_else(default_dtype);
+    if leaves.too_large && dtype.is_int() {
+        return Err(overflow());
+    }
     let out = Tensor::empty(&shape, dtype, Device::Cpu)?;
     check_range(&leaves.values, dtype)?;
     with_dtype!(dtype, T => {
@@ -63,7 +73,7 @@ fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
     }
     for v in values {
         if matches!(v, Scalar::UInt(_)) && dtype != DType::U64 {
-            return Err(PyValueError::new_err("Overflow when unpacking long long"));
+            return Err(overflow());
         }
         if !v.fits(dtype) {
             return Err(PyRuntimeError::new_err(format!(
@@ -132,21 +142,28 @@ fn warn_of_arrays(py: Python) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
 }
 
-/// A number: a 0-d array holds one, and ints of any size are accepted for a float or bool dtype.
-fn number(o: &Bound<PyAny>, wanted: Option<DType>) -> PyResult<Option<Scalar>> {
-    match to_scalar(o) {
-        Ok(None) if is_array(o) && o.len().is_err() => match wanted.is_some_and(is_whole) {
+/// A number and, where its kind does not tell it, its dtype. A 0-d array holds one, and ints of any size are accepted for a
+/// float or bool dtype.
+fn number(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<Option<(Scalar, Option<DType>)>> {
+    let found = match to_scalar(o) {
+        Ok(None) if is_array(o) && o.len().is_err() => match out.wanted.is_some_and(is_whole) {
             true if numpy_dtype(o).is_some_and(|d| !is_whole(d)) => Err(not_an_integer(o)),
             _ => to_scalar(&o.call_method0("item")?),
         },
-        Err(e) if e.is_instance_of::<PyOverflowError>(o.py()) => match wanted {
+        Err(e) if e.is_instance_of::<PyOverflowError>(o.py()) => match out.wanted {
             Some(DType::Bool) => Ok(Some(Scalar::Bool(true))),
             Some(DType::U64) => Err(PyOverflowError::new_err("int too big to convert")),
             Some(d) if !d.is_int() => Ok(Some(Scalar::Float(o.extract()?))),
-            _ => Err(PyValueError::new_err("Overflow when unpacking long long")),
+            Some(_) => Err(overflow()),
+            None => {
+                out.too_large = true;
+                let value = o.extract().map_err(|_| overflow())?;
+                return Ok(Some((Scalar::Float(value), Some(DType::I64))));
+            }
         },
         other => other,
-    }
+    };
+    Ok(found?.map(|s| (s, numpy_dtype(o))))
 }
 
 fn collect(o: &Bound<PyAny>, shape: &[usize], depth: usize, out: &mut Leaves) -> PyResult<()> {
@@ -174,8 +191,8 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
     let (s, dtype) = match borrow(o.as_ptr()) {
         Some(t) => (tensor_item(t, out.wanted)?, Some(t.dtype())),
         None if is_float_of_numpy(o, out.wanted) => return Err(not_an_integer(o)),
-        None => match number(o, out.wanted)? {
-            Some(s) => (s, numpy_dtype(o)),
+        None => match number(o, out)? {
+            Some(found) => found,
             None if is_nested(o) => {
                 return Err(PyTypeError::new_err(format!("expected a number, got a {} of {}", type_name(o), o.len()?)));
             }
@@ -193,6 +210,9 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
     let d = dtype.unwrap_or_else(|| natural(s));
     if out.dtype != Some(d) {
         out.dtype = Some(out.dtype.map_or(Ok(d), |p| crate::dtype::promote(p, d))?);
+    }
+    if out.values.len() == out.values.capacity() {
+        reserve::more(&mut out.values)?;
     }
     out.values.push(s);
     Ok(())

@@ -18,6 +18,11 @@ pub fn room<T>(n: usize) -> Result<Vec<T>> {
     Ok(all)
 }
 
+/// Room for at least one element more; lists that grow so take constant time an element.
+pub fn more<T>(all: &mut Vec<T>) -> Result<()> {
+    all.try_reserve(1).map_err(|_| refused::<T>(all.len() + 1))
+}
+
 /// `n` copies of a value.
 pub fn filled<T: Clone>(value: T, n: usize) -> Result<Vec<T>> {
     let mut all = room(n)?;
@@ -36,7 +41,7 @@ pub fn try_list<T>(items: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>>
     let mut all = room(items.size_hint().0)?;
     items.try_for_each(|x| -> Result<()> {
         if all.len() == all.capacity() {
-            all.try_reserve(1).map_err(|_| refused::<T>(all.len() + 1))?;
+            more(&mut all)?;
         }
         all.push(x?);
         Ok(())

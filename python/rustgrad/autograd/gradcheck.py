@@ -15,16 +15,13 @@ import itertools
 import sys
 import types
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from .. import _C
 from .._base import Tensor, stack, zeros, zeros_like
 from ._engine import grad as autograd_grad
 from .function import Function
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -129,8 +126,10 @@ def _analytical_jacobians(output, inputs, check_dtypes):
 
 
 def _all_close(a, b, rtol, atol):
-    if a.numel() == 0:
-        return True
+    if a.numel() == 0 or b.numel() == 0:
+        return a.numel() == b.numel()
+    if a.shape != b.shape:
+        return False
     return bool(((a == b) | ((a - b).abs() <= atol + rtol * b.abs())).all().item())
 
 

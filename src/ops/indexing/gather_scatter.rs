@@ -9,6 +9,7 @@ use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{Dims, Layout, contiguous_strides};
 use crate::op::*;
+use crate::ops::support::promotion::refused;
 use crate::ops::view::slice::PLACE;
 use crate::tensor::Tensor;
 
@@ -126,6 +127,9 @@ pub static GATHER: Op = Op {
 fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Result<()> {
     let (out, index) = (at_least_1d(&out[0]), element_index(c, "scatter")?);
     c.opt_scalar(3).map_or(Ok(()), |s| s.check_fits(out.dtype()))?;
+    if matches!(mode, Mode::Mean) && out.dtype() == DType::Bool {
+        return Err(refused(c, out.dtype()));
+    }
     let dim = c.dim("dim");
     if index.numel() == 0 {
         return Ok(());
@@ -345,10 +349,9 @@ pub static SCATTER_REDUCE: Op = Op {
         "f32[3,2], 1, i64[3,2](0..2), f32[3,2], 'amax'",
         "f32[3,2], 0, i64[3,2](0..3), f32[3,2], 'amin', include_self=False",
     ],
-    errors: &[(
-        "f32[3], 0, i64[1](= 0), f32[1], 'most'",
-        "RuntimeError",
-        "must be either sum, prod, mean, amax or amin",
-    )],
+    errors: &[
+        ("f32[3], 0, i64[1](= 0), f32[1], 'most'", "RuntimeError", "must be either sum, prod, mean, amax or amin"),
+        ("b8[3], 0, i64[1](= 0), b8[1], 'mean'", "NotImplementedError", "not implemented for 'Bool'"),
+    ],
     ..OP
 };

@@ -178,7 +178,7 @@ pub static MEAN: Op = Op {
     forms: FMO,
     body: over_all::<Average>(|c| Ok(Spec::one(&[], float_only(c, c.dtype("dtype"))?, c.tensor(0)?.device()))),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand(&c.sizes(0)))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand(&c.sizes(0)) / c.folded())]),
     samples: &["f32[2,3]", "f32[0]", "i64[4], dtype=float32", "f64[3]", "c64[3]", "bf16[5]"],
     errors: &[
         ("i64[3]", "NotImplementedError", "could not infer output dtype"),
@@ -201,7 +201,7 @@ pub static MEAN_DIM: Op = Op {
         Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c)?, c.flag("keepdim")), dtype, t.device()))
     }),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand_reduced(c))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand_reduced(c) / c.folded())]),
     node: "MeanBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], None", "i64[2,3], 1, dtype=float64"],
     errors: &[

@@ -121,7 +121,7 @@ fn std_backward(c: &VjpCtx, g: Term) -> Term {
     var_backward(c, (g / (s * 2.0)).zero_where(zero))
 }
 fn mean_backward(c: &VjpCtx) -> Term {
-    restored(c.gi(1) / c.folded(), c).expand(&c.sizes(0))
+    restored(c.gi(1), c).expand(&c.sizes(0)) / c.folded()
 }
 
 const VAR_VJP: Vjp = Vjp::Each(&[d(0, A0, |c| var_backward(c, c.g()))]);
