@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["is_own", "stands_for_torch"]
+__all__ = ["OWN", "is_own", "own_module", "stands_for_torch"]
+
+OWN = __name__.partition(".")[0]
 
 
 def stands_for_torch() -> bool:
@@ -16,3 +18,9 @@ def is_own(value: object) -> bool:
     """Whether a class or function says that it is of this package."""
     root = (getattr(value, "__module__", None) or "").partition(".")[0]
     return root == __package__ or root == "torch" and stands_for_torch()
+
+
+def own_module(value: object) -> str:
+    """The module of a class of this package by this package's name, and of another as it says."""
+    module: str = getattr(value, "__module__", None) or ""
+    return OWN + module.removeprefix("torch") if is_own(value) and module.partition(".")[0] == "torch" else module

@@ -30,6 +30,7 @@ from typing import IO, Any
 from . import _C, _utils
 from ._C import Tensor
 from ._C import device as _device
+from ._renamed import is_renamed
 from ._safe_globals import (
     BLOCKED,
     OWN,
@@ -104,6 +105,8 @@ class _Writer:
     def reducer_override(self, obj):
         if isinstance(obj, Tensor):
             return self.reduce_tensor(obj)
+        if is_renamed(type(obj)):
+            return obj.__reduce_ex__(2)
         # Without this, functions would bypass `save_global` below.
         return obj.__qualname__ if isinstance(obj, types.FunctionType) else NotImplemented
 

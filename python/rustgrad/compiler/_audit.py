@@ -22,7 +22,7 @@ from typing import Any
 from .. import _C
 from .._base import Size, Tensor, dtype, ops
 from .._base import device as _device
-from .._own import is_own
+from .._own import is_own, own_module
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -477,7 +477,7 @@ class Audit:
 
     def _nn_module(self, o, place):
         t = type(o)
-        ours = (t.__module__ or "").startswith("rustgrad.nn.modules")
+        ours = own_module(t).startswith("rustgrad.nn.modules")
         if not ours and is_own(t):
             raise Unsafe(f"{place} is a {t.__name__}")
         for k in t.__mro__[:-1]:
@@ -505,7 +505,7 @@ class Audit:
 
     def _optimizer(self, o, place):
         t = type(o)
-        if not (t.__module__ or "").startswith("rustgrad.optim."):
+        if not own_module(t).startswith("rustgrad.optim."):
             raise Unsafe(f"{place} is a {t.__name__}, an optimizer of its own")
         for k in t.__mro__[:-1]:
             self._class(k, place)

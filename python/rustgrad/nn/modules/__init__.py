@@ -2,6 +2,7 @@
 
 from typing import get_type_hints
 
+from ..._own import own_module
 from . import (  # noqa: F401
     activation,
     adaptive,
@@ -98,7 +99,9 @@ def _describe_forwards():
 
 def _evaluate_annotations():
     """Annotations of classes become types: a layer's are also evaluated where its names are not known."""
-    ours = {base for cls in map(globals().get, __all__) for base in cls.__mro__ if base.__module__.startswith(__name__)}
+    ours = {
+        base for cls in map(globals().get, __all__) for base in cls.__mro__ if own_module(base).startswith(__name__)
+    }
     for cls in ours:
         if own := cls.__annotations__:
             types = get_type_hints(cls)

@@ -153,6 +153,11 @@ class RNNBase(Module):
         """Redraws the weights, uniform in +-1/sqrt(hidden_size)."""
         _draw_uniform(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # PyTorch keeps these lists, and reads them where it unpickles.
+        computed = {"_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
+        return {**self.__dict__, **computed}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # What PyTorch pickles and is computed here; `proj_size` is missing from pickles before PyTorch 1.8.
         state = {k: v for k, v in state.items() if not k.startswith("_flat_weight")}
