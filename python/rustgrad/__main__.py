@@ -244,7 +244,9 @@ def main(argv):
         sys.stderr.write(_USAGE)
         return 2
     if first not in ("-c", "-m", "-") and not os.path.exists(first):
-        sys.stderr.write(f"python -m rustgrad: can't open file {os.path.abspath(first)!r}: [Errno 2] No such file or directory\n")
+        sys.stderr.write(
+            f"python -m rustgrad: can't open file {os.path.abspath(first)!r}: [Errno 2] No such file or directory\n"
+        )
         return 2
     install()
     run = {"-c": _run_code, "-m": _run_module}.get(first)
