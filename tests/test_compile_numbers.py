@@ -365,7 +365,7 @@ TAILS = {
 
 @pytest.mark.parametrize("tail", TAILS)
 def test_values_that_are_returned(torch, tail):
-    known = tail != "moved" or sys.version_info[:2] == (3, 11)
+    known = tail != "moved" or (3, 11) <= sys.version_info[:2] <= (3, 13)
     make = lambda: (TAILS[tail], lambda i: (torch.randn(3) * 4,), list)  # noqa: E731
     roads = alike(torch, make, 8, "replay" if known else "eager")
     assert not known or roads[3:] == ["replay"] * 5

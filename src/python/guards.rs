@@ -92,11 +92,25 @@ fn dict_version(dict: &Bound<PyDict>) -> u64 {
 
 /// The number of a class's state, which changes with each of its attributes and those of its bases; 0 if it has none.
 fn type_version(class: &Bound<PyType>) -> u32 {
+    // From 3.13 on a number that is not zero is valid; before, a flag says so.
+    static FLAGGED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    let flagged = *FLAGGED.get_or_init(|| class.py().version_info() < (3, 13));
     // SAFETY: a live class; the lock is held.
     unsafe {
         let t = class.as_type_ptr();
-        if ffi::PyType_GetFlags(t) & ffi::Py_TPFLAGS_VALID_VERSION_TAG == 0 { 0 } else { (*t).tp_version_tag }
+        if flagged && ffi::PyType_GetFlags(t) & ffi::Py_TPFLAGS_VALID_VERSION_TAG == 0 {
+            0
+        } else {
+            (*t).tp_version_tag
+        }
     }
+}
+
+/// `type_version` after a lookup, which numbers the class if it has no number. A name that `type` defines as a data
+/// descriptor would not be looked up in the class.
+fn new_type_version(class: &Bound<PyType>) -> PyResult<u32> {
+    class.getattr_opt(pyo3::intern!(class.py(), "__init__"))?;
+    Ok(type_version(class))
 }
 
 enum Check {
@@ -221,7 +235,7 @@ impl Reach {
                 }
                 "class" => {
                     let class = at(2)?.cast_into::<PyType>()?;
-                    let version = type_version(&class);
+                    let version = new_type_version(&class)?;
                     if version == 0 {
                         return Ok(Err(format!("changes of the class of {place} cannot be seen")));
                     }

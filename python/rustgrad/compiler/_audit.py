@@ -419,7 +419,6 @@ class Audit:
             if id(k) in self._classes and not (constructed and id(k) not in self._constructed):
                 continue
             self._constructed |= {id(k)} if constructed else set()
-            getattr(k, "__doc__", None)  # gives the class a version
             if id(k) not in self._classes:
                 self._classes.add(id(k))
                 self.checks.append((k.__name__, "class", k))
