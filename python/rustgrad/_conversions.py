@@ -1,4 +1,4 @@
-"""Conversions of dtype and device: `to`, `type`, `float()` ..., and the legacy constructors `Tensor(2, 3)`, `new`."""
+"""Conversions of dtype and device (`type`, `gpu`; others are in the extension), and the legacy constructors `Tensor(2, 3)`, `new`."""
 
 import warnings
 
@@ -18,47 +18,13 @@ DTYPES = {
 class Methods:
     """A part of the body of `Tensor`."""
 
-    def chalf(self, *, memory_format=None):
-        """The tensor as complex32."""
-        return self.to(_C.complex32, memory_format=memory_format)
-
     # --- dtype and device ------------------------------------------------------------------------------------
-    def to(self, *args, **kwargs):
-        """The tensor in another dtype or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
-
-        Returns the tensor itself if nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in
-        memory, or has that of `memory_format`, if given.
-        """
-        # The most common forms first: a dtype, "cpu", a device and a dtype.
-        plain = 0 if kwargs else len(args)
-        if plain == 1 and type(args[0]) is _dtype:
-            return self if args[0] is self.dtype else ops["_to_copy"](self, args[0])
-        if plain == 1 and type(args[0]) is str and args[0] == "cpu" and self.is_cpu:
-            return self
-        if plain == 2 and type(args[1]) is _dtype and isinstance(args[0], (str, _C.device)):
-            (device, dtype), copy, layout = args, False, None
-        else:
-            device, dtype, _, copy, layout = to_arguments(args, kwargs)
-            dtype, device = dtype or self.dtype, device if device is not None else self.device
-        formed = layout in (None, preserve_format) or self.is_contiguous(memory_format=layout)
-        if not copy and formed and dtype == self.dtype and _same_device(device, self.device):
-            return self
-        return ops["_to_copy"](self, dtype, device, layout)
-
     def type(self, dtype=None, non_blocking=False):
         """Without an argument the type's name (`torch.FloatTensor`), else the tensor converted to that type."""
         if dtype is None:
             place = "cuda" if self.is_cuda else self.device.type
             return f"torch.{'' if place == 'cpu' else place + '.'}{self.dtype._scalar_type_name}Tensor"
         return self.to(*_named_type(dtype))
-
-    def type_as(self, other):
-        """The tensor in the dtype and on the device of another."""
-        return self.to(other.device, other.dtype)
-
-    def cpu(self, memory_format=None):
-        """The tensor on the CPU."""
-        return self.to("cpu", memory_format=memory_format)
 
     def gpu(self, device=None, non_blocking=False):
         """The tensor on the GPU."""
@@ -80,16 +46,6 @@ class Methods:
     def is_pinned(self, device=None):
         """False: memory need not be pinned."""
         return False
-
-    @property
-    def is_cpu(self):
-        """Whether the tensor is on the CPU."""
-        return self.device.type == "cpu"
-
-    @property
-    def is_meta(self):
-        """Whether the tensor has no memory, only a shape, strides and a dtype."""
-        return self.device.type == "meta"
 
     @property
     def is_cuda(self):
@@ -116,66 +72,9 @@ class Methods:
         return legacy(self.dtype, self.device, args, kwargs)
 
 
-def cast_method(name, dtype):
-    def method(self, memory_format=None):
-        return self.to(dtype, memory_format=memory_format)
-
-    method.__name__ = name
-    method.__doc__ = f"The tensor as {dtype._name}."
-    return method
-
-
 def _same_device(a, b):
     a = a if isinstance(a, _C.device) else _C.device(a)
     return a == b or a.type == b.type == "cpu"
-
-
-_PYTHON_TYPES = {float: _C.float64, int: _C.int64, complex: _C.complex128, bool: _C.bool}
-
-
-def to_arguments(args, kwargs):
-    """(device, dtype, non_blocking, copy, memory_format) of the arguments of `to`, in any of its three forms."""
-    first, given = args[0] if args else None, dict(kwargs)
-    if isinstance(first, Tensor):
-        names = ("other", "non_blocking", "copy")
-    elif isinstance(first, _dtype) or (isinstance(first, type) and first in _PYTHON_TYPES):
-        names = ("dtype", "non_blocking", "copy")
-    else:
-        names = ("device", "dtype", "non_blocking", "copy")
-    for name, value in zip(names, args):  # noqa: B905 - too many are refused below
-        if name in given:
-            raise TypeError(f"to() got multiple values for argument '{name}'")
-        given[name] = value
-    other = given.pop("other", None)
-    if other is None:
-        other = given.pop("tensor", None)
-    device, dtype = given.pop("device", None), given.pop("dtype", None)
-    non_blocking, copy = given.pop("non_blocking", False), given.pop("copy", False)
-    layout = given.pop("memory_format", None)
-    if isinstance(dtype, type):
-        dtype = _PYTHON_TYPES.get(dtype, dtype)
-    fits = (
-        not given
-        and len(args) <= len(names)
-        and isinstance(other, (Tensor, type(None)))
-        and isinstance(dtype, (_dtype, type(None)))
-        and isinstance(device, (str, _C.device, int, type(None)))
-        and not isinstance(device, bool)
-        and isinstance(non_blocking, bool)
-        and isinstance(copy, bool)
-    )
-    if not fits:
-        got = [type(a).__name__ for a in args] + [f"{name}={type(v).__name__}" for name, v in kwargs.items()]
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n"
-            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-            "torch.memory_format memory_format = None)\n"
-            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
-        )
-    if other is not None:
-        device, dtype = other.device if device is None else device, dtype or other.dtype
-    return device, dtype, non_blocking, copy, layout
 
 
 def _named_type(name):

@@ -406,9 +406,6 @@ def _sizes(sizes):
 
 
 def _install():
-    # First, so that a body can define one otherwise.
-    for name, dtype in _conversions.DTYPES.items():
-        setattr(Tensor, name, _conversions.cast_method(name, dtype))
     for body in (_Methods, _conversions.Methods, _protocols.Methods, _sparse_methods.Methods):
         for name, value in vars(body).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):

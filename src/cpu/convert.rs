@@ -5,7 +5,7 @@
 //! for each of the 256 pairs, for the baseline and for AVX2; `cast.rs` defines the cast of an element.
 
 use super::cast::Cast;
-use super::isa::{Isa, isa};
+use super::isa::{Isa, clear_upper, isa};
 use crate::dtype::DType;
 use crate::with_dtype;
 use std::mem::MaybeUninit;
@@ -40,7 +40,10 @@ unsafe fn baseline<S: Cast, D: Cast>(src: *const u8, dst: *mut u8, n: usize) {
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2"))]
 unsafe fn avx2<S: Cast, D: Cast>(src: *const u8, dst: *mut u8, n: usize) {
     // SAFETY: the caller's promise.
-    unsafe { run::<S, D>(src, dst, n) }
+    unsafe {
+        run::<S, D>(src, dst, n);
+        clear_upper();
+    }
 }
 /// SAFETY: as `ConvertFn`.
 #[inline(always)]

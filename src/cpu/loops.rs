@@ -6,7 +6,7 @@
 //! array, so that its output may be one of its inputs: writing directly over an input would prevent LLVM from
 //! vectorising.
 
-use super::isa::isa;
+use super::isa::{clear_upper, isa};
 use super::number_class::*;
 use crate::dtype::{DType, Truth, c64, c128};
 use std::mem::MaybeUninit;
@@ -355,7 +355,10 @@ unsafe fn baseline<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2"))]
 unsafe fn avx2<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *const u8, out: *mut u8, n: usize) {
     // SAFETY: the caller's promise.
-    unsafe { run::<N, A, T, U>(inputs, out, n) }
+    unsafe {
+        run::<N, A, T, U>(inputs, out, n);
+        clear_upper();
+    }
 }
 
 /// SAFETY: as `LoopFn`, and the processor has the features.
@@ -365,7 +368,10 @@ unsafe fn avx2<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *co
 )]
 unsafe fn avx512<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *const u8, out: *mut u8, n: usize) {
     // SAFETY: the caller's promise.
-    unsafe { run::<N, A, T, U>(inputs, out, n) }
+    unsafe {
+        run::<N, A, T, U>(inputs, out, n);
+        clear_upper();
+    }
 }
 
 /// Elements that are computed into registers or a small array before they are written.

@@ -14,7 +14,7 @@
 use super::contiguous::TaskShared;
 use super::convert::converter;
 use super::distributions::*;
-use super::isa::{Isa, isa};
+use super::isa::{Isa, clear_upper, isa};
 use super::mersenne::Mersenne;
 use super::parallel::par_for;
 use super::view::{View, ensure};
@@ -197,7 +197,9 @@ unsafe fn store<T: Element>(values: &[T], target: *mut u8, dtype: DType) {
 /// SAFETY: the processor has the features.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn compute_avx2<D: Draw>(d: D, words: &[u32], values: &mut [D::Out]) {
-    d.fill(words, values)
+    d.fill(words, values);
+    // SAFETY: the caller's promise.
+    unsafe { clear_upper() };
 }
 fn compute<D: Draw>(d: D, words: &[u32], values: &mut [D::Out]) {
     match isa() >= Isa::Avx2 {

@@ -4,7 +4,7 @@
 //! A kernel is a value whose `run` is inlined into each version. Its type parameter tells whether `mul_add` is one
 //! instruction. Memory-bound loops gain nothing from AVX-512.
 
-use super::isa::{Isa, isa};
+use super::isa::{Isa, clear_upper, isa};
 use super::number_class::{Fuse, Fused, Plain};
 
 /// A loop with its operands. One that holds addresses has private fields and is built by unsafe code that vouches for them,
@@ -39,7 +39,10 @@ pub fn run_wide<K: Kernel>(kernel: K) -> K::Output {
 /// SAFETY: the processor must have the features.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2"))]
 unsafe fn avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<Fused>()
+    let output = kernel.run::<Fused>();
+    // SAFETY: the caller's promise.
+    unsafe { clear_upper() };
+    output
 }
 
 /// SAFETY: the processor must have the features.
@@ -48,5 +51,8 @@ unsafe fn avx2<K: Kernel>(kernel: K) -> K::Output {
     target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,bmi1,bmi2")
 )]
 unsafe fn avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<Fused>()
+    let output = kernel.run::<Fused>();
+    // SAFETY: the caller's promise.
+    unsafe { clear_upper() };
+    output
 }

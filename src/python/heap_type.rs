@@ -2,7 +2,7 @@
 
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use std::ffi::{CStr, c_int, c_ulong, c_void};
+use std::ffi::{CStr, CString, c_int, c_ulong, c_void};
 use std::ptr::{null, null_mut};
 
 /// What a type is made of; the tables have no end marks.
@@ -99,5 +99,22 @@ pub fn method(
         ml_meth: ffi::PyMethodDefPointer { PyCFunction: call },
         ml_flags: ffi::METH_NOARGS,
         ml_doc: null(),
+    }
+}
+
+/// A method called with positional and named arguments, with its parameters and documentation for `help`.
+pub fn keyword_method(
+    name: &'static CStr,
+    parameters: &str,
+    doc: &str,
+    call: ffi::PyCFunctionFastWithKeywords,
+) -> ffi::PyMethodDef {
+    let text = format!("{}({parameters})\n--\n\n{doc}", name.to_string_lossy());
+    ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        // The type keeps the pointer for good.
+        ml_doc: CString::new(text).unwrap_or_default().into_raw(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::convert::{to_int, type_name};
 use super::error::guard_object;
+use super::heap_type::keyword_method;
 use super::memory::format_of;
 use super::object::borrow;
 use super::py_types::size_object;
@@ -12,7 +13,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 type Read = fn(Python, &Tensor, Option<&Bound<PyAny>>) -> PyResult<*mut PyObject>;
 
@@ -163,14 +164,7 @@ unsafe extern "C" fn call<const I: usize>(
 fn def<const I: usize>() -> ffi::PyMethodDef {
     let Method { name, parameter, doc, .. } = &METHODS[I];
     let parameters = if parameter.is_empty() { "$self".into() } else { format!("$self, {parameter}=None") };
-    let text = format!("{}({parameters})\n--\n\n{doc}", name.to_string_lossy());
-    ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call::<I> },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        // The type keeps the pointer for good.
-        ml_doc: CString::new(text).unwrap_or_default().into_raw(),
-    }
+    keyword_method(name, &parameters, doc, call::<I>)
 }
 
 /// The table as the type wants it, without its end mark.

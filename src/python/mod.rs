@@ -1,7 +1,8 @@
 //! The extension module `rustgrad._C`: converts values between Python and Rust, and computes nothing.
 
 pub(crate) mod bound_method;
-pub(crate) mod convert;
+pub(crate) mod conversions;
+mod convert;
 pub(crate) mod diagnostics;
 pub(crate) mod number_protocol;
 pub(crate) mod op_callable;
@@ -182,6 +183,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_gpu_properties, m)?,
         wrap_pyfunction!(device::_gpu_stats, m)?,
         wrap_pyfunction!(device::get_default_device, m)?,
+        wrap_pyfunction!(conversions::_to_arguments, m)?,
         wrap_pyfunction!(device::_set_cuda_alias, m)?,
         wrap_pyfunction!(device::set_default_device, m)?,
         wrap_pyfunction!(device::_storage_info, m)?,

@@ -8,8 +8,7 @@ from typing import Any
 
 from ... import __future__
 from ..._base import device as _device
-from ..._C import Tensor, dtype
-from ..._conversions import to_arguments
+from ..._C import Tensor, _to_arguments, dtype
 from ..._typing import DeviceLike, Self
 from ...autograd.grad_mode import no_grad
 from ...utils import swap_tensors
@@ -208,7 +207,7 @@ class Traversal:
             TypeError: `dtype` is neither floating point nor complex.
             RuntimeError: `copy=True`: the module itself is changed.
         """
-        to_device, to_dtype, non_blocking, copy, memory_format = to_arguments(args, kwargs)
+        to_device, to_dtype, non_blocking, copy, memory_format = _to_arguments(args, kwargs)
         if copy:
             raise RuntimeError(".to() does not accept copy argument")
         if to_dtype is not None:

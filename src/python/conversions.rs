@@ -1,0 +1,300 @@
+//! `to`, the methods named after dtypes, `cpu` and `type_as`: which dtype, device and format they ask for, and whether the
+//! tensor has them already. What is to be converted goes to the op `_to_copy`.
+
+use super::convert::type_name;
+use super::error::guard_object;
+use super::heap_type::keyword_method;
+use super::memory::format_of;
+use super::object::{borrow, is_tensor};
+use super::py_types::{PyDType, PyDevice, dtype_object, to_device, to_dtype};
+use crate::dtype::DType;
+use crate::layout::Format;
+use crate::tensor::Tensor;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
+use smallvec::SmallVec;
+use std::ffi::CStr;
+
+type Argument<'py> = Option<Bound<'py, PyAny>>;
+
+/// What a conversion asks for, each None where it is not given.
+#[derive(Default)]
+struct Wanted<'py> {
+    device: Argument<'py>,
+    dtype: Argument<'py>,
+    non_blocking: bool,
+    copy: bool,
+    format: Argument<'py>,
+}
+
+/// The arguments of a call: positional ones, then those with names.
+struct Given<'py> {
+    positional: SmallVec<[Bound<'py, PyAny>; 4]>,
+    named: SmallVec<[(String, Bound<'py, PyAny>); 2]>,
+}
+
+impl<'py> Given<'py> {
+    /// # Safety
+    /// The parts of a vectorcall in progress.
+    unsafe fn new(py: Python<'py>, args: *const *mut PyObject, n: usize, names: *mut PyObject) -> PyResult<Self> {
+        // SAFETY: the caller's promise: `names` is null or a tuple of strings, and each of them has an argument behind
+        // the positional ones.
+        unsafe {
+            let value = |i: usize| Bound::from_borrowed_ptr(py, *args.add(i));
+            let names = Bound::from_borrowed_ptr_or_opt(py, names);
+            let names = names.map_or(Ok(Vec::new()), |names| names.extract::<Vec<String>>())?;
+            let named = names.into_iter().enumerate().map(|(i, name)| (name, value(n + i))).collect();
+            Ok(Given { positional: (0..n).map(value).collect(), named })
+        }
+    }
+}
+
+/// The names of the positional arguments of `to`, which has three forms.
+fn positional_names(first: Option<&Bound<PyAny>>) -> PyResult<&'static [&'static str]> {
+    let Some(first) = first else { return Ok(&["device", "dtype", "non_blocking", "copy"]) };
+    if is_tensor(first.as_ptr()) {
+        return Ok(&["other", "non_blocking", "copy"]);
+    }
+    let is_dtype = first.is_instance_of::<PyDType>() || to_dtype(first)?.is_some();
+    Ok(if is_dtype { &["dtype", "non_blocking", "copy"] } else { &["device", "dtype", "non_blocking", "copy"] })
+}
+
+impl<'py> Wanted<'py> {
+    /// Sorts the arguments of `to`. Errors: TypeError for arguments of none of its forms.
+    fn of(py: Python<'py>, given: &Given<'py>) -> PyResult<Wanted<'py>> {
+        let refused = || no_form(given);
+        let names = positional_names(given.positional.first())?;
+        if given.positional.len() > names.len() {
+            return Err(refused());
+        }
+        let (mut wanted, mut seen) = (Wanted::default(), SmallVec::<[&str; 6]>::new());
+        let positional = names.iter().copied().zip(&given.positional);
+        let mut other = None;
+        for (name, value) in positional.chain(given.named.iter().map(|(name, value)| (name.as_str(), value))) {
+            if seen.contains(&name) {
+                return Err(PyTypeError::new_err(format!("to() got multiple values for argument '{name}'")));
+            }
+            seen.push(name);
+            if value.is_none() && !matches!(name, "non_blocking" | "copy") {
+                continue;
+            }
+            match name {
+                "other" | "tensor" => other = Some(borrow(value.as_ptr()).ok_or_else(refused)?),
+                "device" => wanted.device = Some(device_argument(value).ok_or_else(refused)?),
+                "dtype" if value.is_instance_of::<PyDType>() => wanted.dtype = Some(value.clone()),
+                "dtype" => {
+                    let dtype = to_dtype(value)?.ok_or_else(refused)?;
+                    wanted.dtype = Some(dtype_object(py, dtype)?.into_bound(py));
+                }
+                "non_blocking" => wanted.non_blocking = value.cast::<PyBool>().map_err(|_| refused())?.is_true(),
+                "copy" => wanted.copy = value.cast::<PyBool>().map_err(|_| refused())?.is_true(),
+                "memory_format" => wanted.format = Some(value.clone()),
+                _ => return Err(refused()),
+            }
+        }
+        if let Some(other) = other {
+            wanted.fill_from(py, other)?;
+        }
+        Ok(wanted)
+    }
+    /// The device and dtype of a tensor, where none are given.
+    fn fill_from(&mut self, py: Python<'py>, other: &Tensor) -> PyResult<()> {
+        if self.device.is_none() {
+            self.device = Some(Bound::new(py, PyDevice(other.device().into()))?.into_any());
+        }
+        if self.dtype.is_none() {
+            self.dtype = Some(dtype_object(py, other.dtype())?.into_bound(py));
+        }
+        Ok(())
+    }
+    /// The tensor if it is what is asked for, else a copy that is.
+    fn apply(self, o: Bound<'py, PyAny>) -> PyResult<*mut PyObject> {
+        let t = tensor_of(&o)?;
+        let device = self.device.as_ref().map(to_device).transpose()?.flatten();
+        let dtype = self.dtype.as_ref().map(to_dtype).transpose()?.flatten();
+        let format = self.format.as_ref().map(format_argument).transpose()?;
+        let lies_so = match format {
+            None | Some(Format::Preserve) => true,
+            Some(format) => t.numel() == 0 || format.strides(t.shape()).is_ok_and(|s| t.layout().lies_as(&s)),
+        };
+        let same = device.is_none_or(|d| d == t.device()) && dtype.is_none_or(|d| d == t.dtype());
+        if same && lies_so && !self.copy {
+            return Ok(o.into_ptr());
+        }
+        let arguments = (o.clone(), self.dtype, self.device, self.format);
+        Ok(copying(o.py())?.call1(arguments)?.into_ptr())
+    }
+}
+
+/// The op object of `_to_copy`.
+fn copying(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static OP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let found = OP.get_or_try_init(py, || -> PyResult<Py<PyAny>> {
+        Ok(py.import("rustgrad._C")?.getattr("ops")?.get_item("_to_copy")?.unbind())
+    })?;
+    Ok(found.bind(py))
+}
+
+fn tensor_of<'a>(o: &'a Bound<PyAny>) -> PyResult<&'a Tensor> {
+    borrow(o.as_ptr()).ok_or_else(|| PyTypeError::new_err(format!("expected a Tensor, got {}", type_name(o))))
+}
+
+/// What may name a device: a device, a text, the index of a GPU. Whether there is such a device is asked later.
+fn device_argument<'py>(value: &Bound<'py, PyAny>) -> Argument<'py> {
+    let index = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+    (index || value.is_instance_of::<PyDevice>() || value.is_instance_of::<PyString>()).then(|| value.clone())
+}
+
+fn format_argument(value: &Bound<PyAny>) -> PyResult<Format> {
+    format_of(value)?.ok_or_else(|| {
+        let got = type_name(value);
+        PyTypeError::new_err(format!("to(): argument 'memory_format' must be torch.memory_format, not {got}"))
+    })
+}
+
+#[cold]
+fn no_form(given: &Given) -> PyErr {
+    let positional = given.positional.iter().map(type_name);
+    let named = given.named.iter().map(|(name, value)| format!("{name}={}", type_name(value)));
+    let got = positional.chain(named).collect::<Vec<_>>().join(", ");
+    PyTypeError::new_err(format!(
+        "to() received an invalid combination of arguments - got ({got}), but expected one of:\n \
+         * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, \
+         torch.memory_format memory_format = None)\n \
+         * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n \
+         * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    ))
+}
+
+/// SAFETY: called by the interpreter with the parts of a vectorcall, as are the functions below.
+unsafe extern "C" fn to(
+    o: *mut PyObject,
+    args: *const *mut PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    guard_object(|py| {
+        // SAFETY: the interpreter's promise.
+        let (o, given) = unsafe { (Bound::from_borrowed_ptr(py, o), Given::new(py, args, n as usize, names)?) };
+        Wanted::of(py, &given)?.apply(o)
+    })
+}
+
+/// The one argument of a method, by position or by its name.
+fn one_argument<'py>(given: &Given<'py>, method: &str, name: &str) -> PyResult<Argument<'py>> {
+    if let Some((unknown, _)) = given.named.iter().find(|(n, _)| n != name) {
+        return Err(PyTypeError::new_err(format!("{method}() got an unexpected keyword argument '{unknown}'")));
+    }
+    match (&given.positional[..], &given.named[..]) {
+        ([], []) => Ok(None),
+        ([value], []) | ([], [(_, value)]) => Ok(Some(value.clone())),
+        ([_], _) => Err(PyTypeError::new_err(format!("{method}() got multiple values for argument '{name}'"))),
+        (many, _) => Err(PyTypeError::new_err(format!(
+            "{method}() takes at most 1 argument besides self but {} were given",
+            many.len()
+        ))),
+    }
+}
+
+/// The methods that are named after what they convert to; the last one is to the CPU.
+const NAMED: [(&CStr, Option<DType>); 14] = [
+    (c"float", Some(DType::F32)),
+    (c"double", Some(DType::F64)),
+    (c"half", Some(DType::F16)),
+    (c"bfloat16", Some(DType::BF16)),
+    (c"int", Some(DType::I32)),
+    (c"long", Some(DType::I64)),
+    (c"short", Some(DType::I16)),
+    (c"char", Some(DType::I8)),
+    (c"byte", Some(DType::U8)),
+    (c"bool", Some(DType::Bool)),
+    (c"chalf", Some(DType::C32)),
+    (c"cfloat", Some(DType::C64)),
+    (c"cdouble", Some(DType::C128)),
+    (c"cpu", None),
+];
+
+unsafe extern "C" fn named<const I: usize>(
+    o: *mut PyObject,
+    args: *const *mut PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    guard_object(|py| {
+        // SAFETY: the interpreter's promise.
+        let (o, given) = unsafe { (Bound::from_borrowed_ptr(py, o), Given::new(py, args, n as usize, names)?) };
+        let (name, dtype) = NAMED[I];
+        let format = one_argument(&given, &name.to_string_lossy(), "memory_format")?.filter(|v| !v.is_none());
+        let mut wanted = Wanted { format, ..Wanted::default() };
+        match dtype {
+            Some(dtype) => wanted.dtype = Some(dtype_object(py, dtype)?.into_bound(py)),
+            None => wanted.device = Some(pyo3::intern!(py, "cpu").clone().into_any()),
+        }
+        wanted.apply(o)
+    })
+}
+
+unsafe extern "C" fn type_as(
+    o: *mut PyObject,
+    args: *const *mut PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    guard_object(|py| {
+        // SAFETY: the interpreter's promise.
+        let (o, given) = unsafe { (Bound::from_borrowed_ptr(py, o), Given::new(py, args, n as usize, names)?) };
+        let other = one_argument(&given, "type_as", "other")?;
+        let other =
+            other.ok_or_else(|| PyTypeError::new_err("type_as() missing 1 required positional argument: 'other'"))?;
+        let mut wanted = Wanted::default();
+        wanted.fill_from(py, tensor_of(&other)?)?;
+        wanted.apply(o)
+    })
+}
+
+/// `(device, dtype, non_blocking, copy, memory_format)` of arguments as `Tensor.to` takes them.
+#[pyfunction]
+#[pyo3(signature = (args, kwargs))]
+pub fn _to_arguments<'py>(args: &Bound<'py, PyTuple>, kwargs: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyTuple>> {
+    let py = args.py();
+    let named = kwargs.iter().map(|(name, value)| Ok((name.extract()?, value))).collect::<PyResult<_>>()?;
+    let Wanted { device, dtype, non_blocking, copy, format } =
+        Wanted::of(py, &Given { positional: args.iter().collect(), named })?;
+    (device, dtype, non_blocking, copy, format).into_pyobject(py)
+}
+
+/// The methods as the type wants them.
+pub fn table() -> Vec<ffi::PyMethodDef> {
+    fn cast<const I: usize>() -> ffi::PyMethodDef {
+        let (name, dtype) = NAMED[I];
+        let doc = match dtype {
+            Some(dtype) => format!("The tensor as {dtype}."),
+            None => "The tensor on the CPU.".into(),
+        };
+        keyword_method(name, "$self, memory_format=None", &doc, named::<I>)
+    }
+    let to_doc = "The tensor in another dtype or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.\n\n\
+         Returns the tensor itself if nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in\n\
+         memory, or has that of `memory_format`, if given.";
+    vec![
+        keyword_method(c"to", "$self, *args, **kwargs", to_doc, to),
+        keyword_method(c"type_as", "$self, other", "The tensor in the dtype and on the device of another.", type_as),
+        cast::<0>(),
+        cast::<1>(),
+        cast::<2>(),
+        cast::<3>(),
+        cast::<4>(),
+        cast::<5>(),
+        cast::<6>(),
+        cast::<7>(),
+        cast::<8>(),
+        cast::<9>(),
+        cast::<10>(),
+        cast::<11>(),
+        cast::<12>(),
+        cast::<13>(),
+    ]
+}
