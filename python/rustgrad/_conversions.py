@@ -5,7 +5,6 @@ import warnings
 from . import _C
 from ._C import Size, Tensor, ops
 from ._C import dtype as _dtype
-from ._formats import preserve_format
 from .storage import TypedStorage, UntypedStorage
 
 DTYPES = {
