@@ -63,6 +63,11 @@ pub fn set_cuda_alias(on: bool) {
     CUDA_ALIAS.store(on, Ordering::Relaxed);
 }
 
+/// Whether `cuda` is an alias of the GPU.
+pub fn is_cuda_alias() -> bool {
+    CUDA_ALIAS.load(Ordering::Relaxed)
+}
+
 /// All device types with a name: PyTorch's, and ours.
 const KINDS: [&str; 21] = [
     "cpu",
@@ -131,7 +136,7 @@ impl Name {
     /// The name reported by tensors on the device.
     pub fn resolved(self) -> Name {
         match self.kind {
-            "cuda" if CUDA_ALIAS.load(Ordering::Relaxed) => Name { kind: "gpu", ..self }.resolved(),
+            "cuda" if is_cuda_alias() => Name { kind: "gpu", ..self }.resolved(),
             "gpu" => Name { index: self.index.or(Some(0)), ..self },
             _ => self,
         }

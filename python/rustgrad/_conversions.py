@@ -46,13 +46,6 @@ class Methods:
         """False: memory need not be pinned."""
         return False
 
-    @property
-    def is_cuda(self):
-        """Whether the tensor is on the GPU, under `python -m rustgrad`; otherwise False."""
-        from . import cuda
-
-        return cuda._stands_for_gpu and self.is_gpu
-
     # --- constructors of the same kind -----------------------------------------------------------------------
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
         """A tensor of `data` with this tensor's dtype and device by default."""

@@ -25,7 +25,7 @@ class Methods:
 
         if force:
             return self.detach().cpu().numpy()
-        return numpy.asarray(_Array(self))
+        return numpy.asarray(_C._array_export(self))
 
     # NumPy defers operators between an array and a tensor to the tensor.
     __array_priority__ = 1000
@@ -238,15 +238,6 @@ def _in_class(result, cls):
     if isinstance(result, (tuple, list)) and not isinstance(result, Size):
         return type(result)(_in_class(r, cls) for r in result)
     return result
-
-
-class _Array:
-    """The array interface of a tensor, whose memory the array keeps alive."""
-
-    def __init__(self, tensor):
-        interface = _C._array_interface(tensor)
-        self.tensor = interface.pop("owner")
-        self.__array_interface__ = interface
 
 
 def _number_of(value):

@@ -310,9 +310,7 @@ class _Methods:
     @property
     def layout(self):
         """Always `strided`."""
-        from . import strided
-
-        return strided
+        return _formats.strided
 
     def resolve_conj(self):
         """The tensor itself: conjugates are never lazy."""

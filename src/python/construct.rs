@@ -1,22 +1,19 @@
 //! Tensors from Python data: numbers, nested lists (`nested`), arrays; copied by `tensor`, shared by `from_numpy`.
 
 use super::convert::type_name;
+use super::numpy_arrays::share;
 use super::object::{Handle, borrow};
-use super::owned_objects::Held;
 use super::py_types::{dtype_object, to_device, to_dtype};
 use super::sequence_data::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
-use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::layout::{Dims, Layout};
 use crate::ops::movement::copy::TO_COPY;
-use crate::storage::{Buffer, Storage};
-use crate::tensor::{Meta, Tensor};
-use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
+use crate::tensor::Tensor;
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyTuple, PyType};
+use pyo3::types::{PyFloat, PyInt, PyList, PyTuple, PyType};
 
 /// A tensor from data, created on the CPU and then moved to `device`.
 pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyResult<Tensor> {
@@ -93,88 +90,6 @@ fn stored(o: &Bound<PyAny>, wanted: Option<DType>) -> PyResult<Option<Tensor>> {
     let Ok(view) = o.getattr("_as_data") else { return Ok(None) };
     let dtype = wanted.map(|d| dtype_object(o.py(), d)).transpose()?;
     Ok(borrow(view.call1((dtype,))?.as_ptr()).cloned())
-}
-
-pub fn typestr_dtype(s: &str) -> Option<DType> {
-    Some(match s.trim_start_matches(['<', '|', '=']) {
-        "b1" => DType::Bool,
-        "u1" => DType::U8,
-        "i1" => DType::I8,
-        "i2" => DType::I16,
-        "i4" => DType::I32,
-        "i8" => DType::I64,
-        "u2" => DType::U16,
-        "u4" => DType::U32,
-        "u8" => DType::U64,
-        "f2" => DType::F16,
-        "f4" => DType::F32,
-        "f8" => DType::F64,
-        "c8" => DType::C64,
-        "c16" => DType::C128,
-        _ => return None,
-    })
-}
-
-/// Shares the memory of an array. The interface is read through NumPy's own class, since a subclass may report
-/// anything.
-fn share(o: &Bound<PyAny>, class: &Bound<PyType>) -> PyResult<Tensor> {
-    let interface = class.getattr(intern!(o.py(), "__array_interface__"))?.call_method1("__get__", (o,))?;
-    let interface = interface.cast::<PyDict>()?;
-    let need = |k: &str| {
-        interface.get_item(k)?.ok_or_else(|| PyValueError::new_err(format!("__array_interface__ lacks '{k}'")))
-    };
-    let typestr: String = need("typestr")?.extract()?;
-    if typestr.starts_with('>') {
-        return Err(PyValueError::new_err(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not \
-             supported.",
-        ));
-    }
-    let dtype = typestr_dtype(&typestr).ok_or_else(|| {
-        let kind = o.getattr("dtype").and_then(|d| d.getattr("type")?.getattr("__name__"));
-        let kind = kind.map_or(typestr.clone(), |name| format!("numpy.{name}"));
-        PyTypeError::new_err(format!(
-            "can't convert np.ndarray of type {kind}. The only supported types are: float64, float32, float16, complex64, complex128, \
-             int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
-        ))
-    })?;
-    let shape: Vec<usize> = need("shape")?.extract()?;
-    let n = crate::layout::checked_numel(&shape)?;
-    let strides: Option<Vec<isize>> = match interface.get_item("strides")? {
-        Some(s) if !s.is_none() => Some(s.extract()?),
-        _ => None,
-    };
-    let (address, read_only): (usize, bool) = need("data")?.extract()?;
-    let strides = element_strides(&shape, strides, dtype)?;
-    let layout = Layout { shape: shape.as_slice().into(), strides, offset: 0 };
-    if n > 0 && address % dtype.size().min(8) != 0 {
-        return Err(PyValueError::new_err(
-            "the array's memory is not aligned for its dtype. Make a copy of it with array.copy().",
-        ));
-    }
-    let owner = Box::new(Held::new(o.clone().unbind()));
-    let buffer = CpuBuffer::foreign(address as *mut u8, layout.end() * dtype.size(), owner, read_only);
-    Ok(Tensor::from_meta(Meta { storage: Storage::new(Buffer::Cpu(buffer), Device::Cpu), layout, dtype }))
-}
-
-fn element_strides(shape: &[usize], bytes: Option<Vec<isize>>, dtype: DType) -> PyResult<Dims> {
-    let Some(bytes) = bytes else { return Ok(crate::layout::contiguous_strides(shape)) };
-    let size = dtype.size() as isize;
-    let one = |(&b, &d): (&isize, &usize)| {
-        if b < 0 && d > 1 {
-            return Err(PyValueError::new_err(
-                "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. \
-                 (You can probably work around this by making a copy of your array  with array.copy().) ",
-            ));
-        }
-        if b % size != 0 && d > 1 {
-            return Err(PyValueError::new_err(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.",
-            ));
-        }
-        Ok((b.max(0) / size) as usize)
-    };
-    bytes.iter().zip(shape).map(one).collect()
 }
 
 fn kind_arguments(

@@ -199,6 +199,11 @@ fn one_argument<'py>(given: &Given<'py>, method: &str, name: &str) -> PyResult<A
     }
 }
 
+/// Whether `memory_format` has no position, as PyTorch has it for `chalf`.
+fn is_keyword_only(dtype: Option<DType>) -> bool {
+    dtype == Some(DType::C32)
+}
+
 /// The methods that are named after what they convert to; the last one is to the CPU.
 const NAMED: [(&CStr, Option<DType>); 14] = [
     (c"float", Some(DType::F32)),
@@ -227,6 +232,12 @@ unsafe extern "C" fn named<const I: usize>(
         // SAFETY: the interpreter's promise.
         let (o, given) = unsafe { (Bound::from_borrowed_ptr(py, o), Given::new(py, args, n as usize, names)?) };
         let (name, dtype) = NAMED[I];
+        if is_keyword_only(dtype) && !given.positional.is_empty() {
+            let n = given.positional.len();
+            return Err(PyTypeError::new_err(format!(
+                "chalf() takes 0 positional arguments besides self but {n} were given"
+            )));
+        }
         let format = one_argument(&given, &name.to_string_lossy(), "memory_format")?.filter(|v| !v.is_none());
         let mut wanted = Wanted { format, ..Wanted::default() };
         match dtype {
@@ -274,7 +285,9 @@ pub fn table() -> Vec<ffi::PyMethodDef> {
             Some(dtype) => format!("The tensor as {dtype}."),
             None => "The tensor on the CPU.".into(),
         };
-        keyword_method(name, "$self, memory_format=None", &doc, named::<I>)
+        let parameters =
+            if is_keyword_only(dtype) { "$self, *, memory_format=None" } else { "$self, memory_format=None" };
+        keyword_method(name, parameters, &doc, named::<I>)
     }
     let to_doc = "The tensor in another dtype or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.\n\n\
          Returns the tensor itself if nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in\n\

@@ -1,18 +1,18 @@
-//! Tensors as Python data: `item`, `tolist`, `repr`, `__array_interface__`.
+//! Tensors as Python data: `item`, `tolist`, `repr`.
 
 use super::lent;
 use super::object::{Handle, borrow};
 use crate::device::Device;
-use crate::dtype::{DType, Element, Scalar};
+use crate::dtype::{Element, Scalar};
 use crate::error::{Error, Result};
 use crate::op::tracer::{self, Read};
 use crate::tensor::Tensor;
 use crate::tensor::print;
 use crate::with_dtype;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::PyList;
 
 /// The one element of a tensor as a number.
 pub fn item(t: &Tensor) -> Result<Scalar> {
@@ -146,58 +146,6 @@ fn text(t: &Tensor, prefix: &str) -> Result<String> {
         requires_grad: t.requires_grad(),
         grad_fn: node.as_deref(),
     }))
-}
-
-/// NumPy's array interface: shares the memory of a CPU tensor.
-#[pyfunction]
-pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyDict>> {
-    let t = t.0;
-    tracer::may_read(&t, Read::Values)?;
-    if t.device() != Device::Cpu {
-        return Err(PyTypeError::new_err(format!(
-            "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
-            t.device()
-        )));
-    }
-    let typestr = match t.dtype() {
-        DType::Bool => "|b1",
-        DType::U8 => "|u1",
-        DType::I8 => "|i1",
-        DType::I16 => "<i2",
-        DType::I32 => "<i4",
-        DType::I64 => "<i8",
-        DType::U16 => "<u2",
-        DType::U32 => "<u4",
-        DType::U64 => "<u8",
-        DType::F16 => "<f2",
-        DType::F32 => "<f4",
-        DType::F64 => "<f8",
-        DType::C64 => "<c8",
-        DType::C128 => "<c16",
-        d @ (DType::BF16 | DType::C32) => {
-            let (name, wider) = (d.scalar_type_name(), if d.is_complex() { "cfloat" } else { "float" });
-            return Err(PyTypeError::new_err(format!(
-                "Got unsupported ScalarType {name}. Convert with .{wider}() first."
-            )));
-        }
-    };
-    if t.requires_grad() && crate::autograd::grad_enabled() {
-        return Err(PyRuntimeError::new_err(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-        ));
-    }
-    // A handle owned by the array, whose data nobody else can replace; the block must not move.
-    let t = t.detach();
-    t.storage().fix();
-    let d = PyDict::new(py);
-    d.set_item("owner", Handle(t.clone()))?;
-    d.set_item("version", 3)?;
-    d.set_item("typestr", typestr)?;
-    d.set_item("shape", PyTuple::new(py, t.shape())?)?;
-    d.set_item("strides", PyTuple::new(py, t.strides().iter().map(|s| s.wrapping_mul(t.dtype().size())))?)?;
-    t.storage().fix();
-    d.set_item("data", (t.ptr()? as usize, t.storage().is_read_only()))?;
-    Ok(d)
 }
 
 #[pyfunction]

@@ -5,6 +5,7 @@ pub(crate) mod conversions;
 mod convert;
 pub(crate) mod diagnostics;
 pub(crate) mod number_protocol;
+mod numpy_arrays;
 pub(crate) mod op_callable;
 pub(crate) mod owned_objects;
 pub(crate) mod properties;
@@ -137,7 +138,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(export::_item, m)?,
         wrap_pyfunction!(export::_tolist, m)?,
         wrap_pyfunction!(export::_repr, m)?,
-        wrap_pyfunction!(export::_array_interface, m)?,
+        wrap_pyfunction!(numpy_arrays::_array_export, m)?,
         wrap_pyfunction!(export::_set_printoptions, m)?,
         wrap_pyfunction!(backward::_set_warn_always, m)?,
         wrap_pyfunction!(backward::_is_warn_always_enabled, m)?,

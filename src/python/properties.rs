@@ -5,7 +5,7 @@ use super::error::{guard, guard_object};
 use super::object::{borrow, wrap};
 use super::py_types::{PyDType, PyDevice, dtype_object, size_object};
 use crate::autograd::history;
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::op::tracer::{self, Change};
 use crate::tensor::{HAS_FN, INFERENCE, Meta, RETAINS, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
@@ -65,6 +65,9 @@ static PROPERTIES: &[Property] = &[
     read(c"is_cpu", c"Whether the tensor is on the CPU.", |py, t| boolean(py, t.device() == Device::Cpu)),
     read(c"is_meta", c"Whether the tensor has no memory, only a shape, strides and a dtype.", |py, t| {
         boolean(py, t.device() == Device::Meta)
+    }),
+    read(c"is_cuda", c"Whether the tensor is on the GPU, where the name `cuda` stands for it.", |py, t| {
+        boolean(py, t.device().is_gpu() && device::is_cuda_alias())
     }),
     read(c"is_gpu", c"Whether the tensor is on a GPU.", |py, t| boolean(py, t.device().is_gpu())),
     read(c"retains_grad", c"Whether a non-leaf keeps its gradient.", |py, t| boolean(py, t.flag(RETAINS))),

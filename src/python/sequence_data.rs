@@ -3,8 +3,8 @@
 //! The first items at each depth determine the shape, which all others must match. A tensor among the first items
 //! counts as a number.
 
-use super::construct::typestr_dtype;
 use super::convert::{to_scalar, type_name};
+use super::numpy_arrays::dtype_of;
 use super::object::borrow;
 use crate::device::Device;
 use crate::dtype::{Category, DType, Element, Scalar, default_dtype};
@@ -272,5 +272,6 @@ fn numpy_dtype(o: &Bound<PyAny>) -> Option<DType> {
         return None;
     }
     let text: String = o.getattr("dtype").ok()?.getattr("str").ok()?.extract().ok()?;
-    typestr_dtype(&text)
+    let (kind, bytes) = text.trim_start_matches(['<', '|', '=']).split_at_checked(1)?;
+    dtype_of(kind.as_bytes()[0], bytes.parse().ok()?)
 }
