@@ -511,7 +511,7 @@ def test_metadata_methods_refuse_what_does_not_fit(torch):
         torch.tensor(1).size(0)
     with pytest.raises(TypeError, match="argument 'dim' .* must be int, not str"):
         x.size("a")
-    with pytest.raises(TypeError, match="takes 1 positional arguments but 2 were given"):
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
         x.size(0, 1)
     with pytest.raises(TypeError, match="multiple values for argument 'dim'"):
         x.size(0, dim=1)

@@ -5,6 +5,7 @@ use super::error::guard_object;
 use super::heap_type::keyword_method;
 use super::memory::format_of;
 use super::object::borrow;
+use super::parse::positional_arguments;
 use super::py_types::size_object;
 use crate::device::Device;
 use crate::layout::Format;
@@ -130,7 +131,7 @@ fn argument<'a, 'py>(
     }
     if given.len() > most {
         return Err(PyTypeError::new_err(match positional > most {
-            true => format!("{name}() takes {most} positional arguments but {positional} were given"),
+            true => format!("{name}() takes {} but {positional} were given", positional_arguments(most)),
             false => format!("{name}() got multiple values for argument '{}'", m.parameter),
         }));
     }

@@ -318,6 +318,11 @@ fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<V
     })
 }
 
+/// A number of positional arguments, in words.
+pub fn positional_arguments(n: usize) -> String {
+    format!("{n} positional argument{}", if n == 1 { "" } else { "s" })
+}
+
 /// The error for arguments that fit no overload, in PyTorch's words if there is one signature.
 pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &Given, py: Python) -> PyErr {
     if let Misfit::Raise(e) = misfit {
@@ -340,8 +345,8 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
     let sig = sigs[0];
     PyTypeError::new_err(match misfit {
         Misfit::TooMany => format!(
-            "{name}() takes {} positional arguments but {} were given. Signature: {}",
-            sig.positional,
+            "{name}() takes {} but {} were given. Signature: {}",
+            positional_arguments(sig.positional),
             given.positional.len(),
             show(sig)
         ),
@@ -352,8 +357,9 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
                 .map(|p| format!("\"{}\"", public(sig, p)))
                 .collect();
             format!(
-                "{name}() missing {} required positional arguments: {}. Signature: {}",
+                "{name}() missing {} required {}: {}. Signature: {}",
                 missing.len(),
+                if missing.len() == 1 { "positional argument" } else { "positional arguments" },
                 missing.join(", "),
                 show(sig)
             )
