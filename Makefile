@@ -46,7 +46,7 @@ $(STAMPS)/tools: Makefile
 $(STAMPS)/wheel-dev $(STAMPS)/wheel-quick $(STAMPS)/wheel-dist: $(STAMPS)/wheel-%: $(STAMPS)/tools $(SOURCES)
 	@tools/build_note.sh $*
 	@rm -rf target/wheels-$*
-	@$(BIN)/maturin build --locked --profile $* --interpreter $(BIN)/python $(if $(filter dist,$*),--compression-level 9) --out target/wheels-$*
+	@$(BIN)/maturin build --locked --profile $* --interpreter $(BIN)/python --out target/wheels-$*
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels-$*/*.whl
 	@rm -f $(STAMPS)/wheel-* && touch $@
 
@@ -124,9 +124,10 @@ bench: $(STAMPS)/extra-test $(STAMPS)/wheel-dist ## Time the rows of benches/RES
 docs: $(STAMPS)/wheel-$(TEST_PROFILE) ## Write docs/ops.md, docs/absent.md and the type stubs.
 	$(BIN)/python tools/generate.py
 
-wheel: $(STAMPS)/tools ## The release wheel, in dist/.
-	$(BIN)/maturin build --locked --profile dist --interpreter $(BIN)/python --compression-level 9 --out dist
-	@ls -l dist/*.whl
+wheel: $(STAMPS)/extra-wheel ## The release wheel, in dist/.
+	$(BIN)/maturin build --locked --profile dist --interpreter $(BIN)/python --out dist
+	@echo "== compressing it once more (a minute and a half)"
+	@$(BIN)/python tools/recompress.py $$(ls -t dist/*.whl | head -n 1)
 
 # What is proved how: docs/decisions/soundness.md. Nothing is cached or rounded up, so that each wrong byte is seen.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')

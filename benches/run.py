@@ -230,7 +230,8 @@ def table(results: dict[str, dict], peer: str | None) -> list[str]:
 
 
 def wheel_row() -> list[str]:
-    wheels = [*ROOT.glob("target/wheels-dist/*.whl"), *ROOT.glob("dist/*.whl")]
+    # `make wheel` compresses it once more.
+    wheels = list(ROOT.glob("dist/*.whl")) or list(ROOT.glob("target/wheels-dist/*.whl"))
     if not wheels:
         return []
     size = max(wheels, key=lambda p: p.stat().st_mtime).stat().st_size

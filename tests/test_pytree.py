@@ -55,8 +55,9 @@ def test_flatten_and_back(pytree):
     assert (
         spec != pytree.tree_structure([1]) and spec.child(1).type is namedtuple and spec.children()[5].num_leaves == 0
     )
+    ordered = str(OrderedDict(z=0)).replace("0", "*")  # Python 3.12 prints it in another form
     assert pytree.treespec_pprint(spec) == (
-        "{'b': [*, (*, *)], 'a': Point(x=*, y=*), 'c': OrderedDict([('z', *)]), "
+        f"{{'b': [*, (*, *)], 'a': Point(x=*, y=*), 'c': {ordered}, "
         "'d': defaultdict(<class 'int'>, {'q': *}), 'e': deque([*], maxlen=3), 'f': ()}"
     )
     with pytest.raises(ValueError, match="`leaves` has length 1 but the spec refers to a pytree that holds 8 items"):

@@ -1,11 +1,11 @@
 //! The guards of a plan: the arguments, the modes, the tensors from outside, and what the function read of Python.
 //!
 //! They are checked before each run, in this order; the first that misses sends the call on to the next plan, or to the
-//! function itself. What a dict holds is compared again only if the dict has changed since: CPython 3.10 and 3.11 number
-//! its changes.
+//! function itself. What a dict holds is compared again only if the dict has changed since.
 
 use super::arguments::{Arguments, Found};
 use super::convert::type_name;
+use super::dict_changes::Changes;
 use super::values::{is_left_out, same_key, same_value};
 use crate::autograd::{self, mode};
 use crate::compile::{Plan, Source};
@@ -22,7 +22,6 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What an entry has to be.
 enum Expect {
@@ -70,26 +69,6 @@ impl Expect {
     }
 }
 
-/// The number of changes of a dict, where the interpreter counts them; else 0.
-fn dict_version(dict: &Bound<PyDict>) -> u64 {
-    static KNOWN: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    let known = *KNOWN.get_or_init(|| {
-        let v = dict.py().version_info();
-        v.major == 3 && (v.minor == 10 || v.minor == 11)
-    });
-    if !known {
-        return 0;
-    }
-    #[repr(C)]
-    struct Head {
-        base: ffi::PyObject,
-        used: ffi::Py_ssize_t,
-        version: u64,
-    }
-    // SAFETY: in these versions a dict begins with these fields, and the lock is held.
-    unsafe { (*dict.as_ptr().cast::<Head>()).version }
-}
-
 /// The number of a class's state, which changes with each of its attributes and those of its bases; 0 if it has none.
 fn type_version(class: &Bound<PyType>) -> u32 {
     // From 3.13 on a number that is not zero is valid; before, a flag says so.
@@ -114,7 +93,7 @@ fn new_type_version(class: &Bound<PyType>) -> PyResult<u32> {
 }
 
 enum Check {
-    Dict { dict: Py<PyDict>, size: Option<usize>, entries: Vec<(Py<PyAny>, Expect)>, version: AtomicU64 },
+    Dict { dict: Py<PyDict>, size: Option<usize>, entries: Vec<(Py<PyAny>, Expect)>, changes: Changes },
     List { list: Py<PyList>, items: Vec<Expect> },
     Attribute { object: Py<PyAny>, name: Py<PyAny>, expect: Expect },
     Class { class: Py<PyType>, version: u32 },
@@ -131,10 +110,10 @@ impl Check {
     }
     fn holds(&self, py: Python) -> PyResult<bool> {
         match self {
-            Check::Dict { dict, size, entries, version } => {
+            Check::Dict { dict, size, entries, changes } => {
                 let dict = dict.bind(py);
-                let now = dict_version(dict);
-                if now != 0 && now == version.load(Ordering::Relaxed) {
+                let now = changes.count(dict);
+                if changes.is_known(now) {
                     return Ok(true);
                 }
                 match size {
@@ -155,7 +134,7 @@ impl Check {
                         }
                     }
                 }
-                version.store(now, Ordering::Relaxed);
+                changes.note(now);
                 Ok(true)
             }
             Check::List { list, items } => {
@@ -218,8 +197,8 @@ impl Reach {
                         let (key, kind, value): (Bound<PyAny>, String, Bound<PyAny>) = e.extract()?;
                         entries.push((key.unbind(), Expect::of(&kind, &value)?));
                     }
-                    let version = AtomicU64::new(dict_version(&dict));
-                    Check::Dict { dict: dict.unbind(), size, entries, version }
+                    let changes = Changes::of(&dict);
+                    Check::Dict { dict: dict.unbind(), size, entries, changes }
                 }
                 "list" => {
                     let mut items = Vec::new();

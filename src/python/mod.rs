@@ -21,6 +21,7 @@ mod result_tree;
 mod construct;
 mod describe;
 mod device;
+mod dict_changes;
 mod dlpack;
 mod error;
 mod export;
