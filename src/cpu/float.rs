@@ -172,7 +172,11 @@ impl<B: Float, F: Fuse> Real for Fp<B, F> {
     }
     #[inline(always)]
     fn lgamma(self) -> Self {
-        Fp::new(B::of(special::lgamma(self.0.to_f64())))
+        Fp::new(self.0.lgamma::<F>())
+    }
+    #[inline(always)]
+    fn erfinv(self) -> Self {
+        Fp::new(self.0.erfinv::<F>())
     }
     #[inline(always)]
     fn digamma(self) -> Self {
@@ -196,7 +200,7 @@ impl<B: Float, F: Fuse> Real for Fp<B, F> {
     }
     #[inline(always)]
     fn fmod(self, o: Self) -> Self {
-        Fp::new(self.0.rem(o.0))
+        Fp::new(math::rem::<B, F>(self.0, o.0))
     }
     #[inline(always)]
     fn next_after(self, to: Self) -> Self {

@@ -5,6 +5,7 @@
 
 use super::math::{self, Float, horner};
 use super::number_class::Fuse;
+use super::special;
 
 impl Float for f64 {
     const ZERO: f64 = 0.0;
@@ -279,6 +280,14 @@ impl Float for f64 {
     #[inline(always)]
     fn hypot(self, o: Self) -> Self {
         f64::hypot(self, o)
+    }
+    #[inline(always)]
+    fn lgamma<F: Fuse>(self) -> Self {
+        special::lgamma(self)
+    }
+    #[inline(always)]
+    fn erfinv<F: Fuse>(self) -> Self {
+        special::erfinv(self)
     }
 
     #[inline(always)]

@@ -82,6 +82,8 @@ pub trait Float:
     fn erfc<F: Fuse>(self) -> Self;
     fn log10_of_parts(ln_m: Self, e: Self) -> Self;
     fn hypot(self, o: Self) -> Self;
+    fn lgamma<F: Fuse>(self) -> Self;
+    fn erfinv<F: Fuse>(self) -> Self;
 
     fn abs(self) -> Self;
     fn sqrt(self) -> Self;
@@ -317,6 +319,21 @@ pub fn acosh<B: Float, F: Fuse>(x: B) -> B {
 pub fn atanh<B: Float, F: Fuse>(x: B) -> B {
     let a = x.abs();
     (B::HALF * log1p::<B, F>((a + a) / (B::ONE - a))).copysign(x)
+}
+
+/// The quotient of operands up to which `rem` is exact.
+pub const REM_LIMIT: f64 = 4194304.0;
+
+/// C's `fmod`, of finite numbers whose quotient is below `REM_LIMIT`. The rounded quotient is at most one too far from zero, which
+/// the sign of the rest tells; all else is exact.
+#[inline(always)]
+pub fn rem<B: Float, F: Fuse>(x: B, y: B) -> B {
+    if F::EXACT || !F::FUSED {
+        return x.rem(y);
+    }
+    let rest = (-(x / y).trunc()).fma(y, x);
+    let beyond = (rest < B::ZERO) != (x < B::ZERO) && rest != B::ZERO;
+    (if beyond { rest + y.abs().copysign(x) } else { rest }).copysign(x)
 }
 
 /// sin and cos of a reduced argument.

@@ -85,7 +85,7 @@ pub trait Ordered: Num + PartialOrd {
 
 /// Real numbers: f32 and f64. Error bounds are given in `math.rs`; infinities, NaN and -0 follow C99.
 pub trait Real: Ordered + Div<Output = Self> {
-    /// The same number with sin, cos and tan from libm, for arguments of any magnitude.
+    /// The same number with sin, cos, tan and `fmod` from libm, for arguments of any magnitude.
     type Exact: Real;
     fn exact(self) -> Self::Exact;
     fn inexact(x: Self::Exact) -> Self;
@@ -125,6 +125,7 @@ pub trait Real: Ordered + Div<Output = Self> {
     fn erfc(self) -> Self;
     /// The normal distribution function and `exp(-x^2 / 2)`; in f64 the former has a bounded absolute error.
     fn normal(self) -> (Self, Self);
+    fn erfinv(self) -> Self;
     fn lgamma(self) -> Self;
     fn digamma(self) -> Self;
     /// The next float from `self` towards `to`.
@@ -167,7 +168,8 @@ pub trait MapReal<const N: usize> {
     fn eval<T: Real>(x: [T; N]) -> T;
     /// Whether `ordinary` is to be called at all.
     const CHECKED: bool = false;
-    /// Whether arguments of sin, cos and tan are within `math::TRIG_LIMIT`. Blocks with others use libm.
+    /// Whether the vector formula is right for the arguments: of sin, cos and tan within `math::TRIG_LIMIT`. Blocks with others
+    /// are computed by `T::Exact`.
     fn ordinary<T: Real>(_x: [T; N]) -> bool {
         true
     }
@@ -215,7 +217,7 @@ pub trait RealOfComplex<const N: usize> {
 /// Whether `mul_add` is one instruction: a type determined by the loop's instruction set, so that it costs nothing.
 pub trait Fuse: Copy + 'static {
     const FUSED: bool;
-    /// sin, cos and tan use libm.
+    /// sin, cos, tan and `fmod` use libm.
     const EXACT: bool = false;
 }
 /// Multiply, round, add, round.

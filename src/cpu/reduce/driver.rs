@@ -8,7 +8,6 @@
 use super::loop_nest::{LoopNest, Pairwise};
 use super::reducer::{Block, Reducer};
 use crate::cpu::parallel::par_for;
-use crate::cpu::simd;
 use crate::cpu::view::{SendPtr, View, load, store};
 use crate::dtype::Element;
 use crate::error::Result;
@@ -193,7 +192,7 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
         // SAFETY: the caller guarantees the run.
         unsafe {
             if self.input.dtype == T::DTYPE && (stride == 1 || n == 1) {
-                return simd::run(Block::new(self.rule, x as *const T, n));
+                return Block::new(self.rule, x as *const T, n).fold();
             }
             self.converted(x, stride, n)
         }
@@ -209,7 +208,7 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
             // SAFETY: the caller guarantees the run, and the buffer has room for the count.
             unsafe {
                 load(self.input.dtype, x.add(start * stride * self.input.dtype.size()), stride, count, buffer);
-                simd::run(Block::new(self.rule, buffer, count))
+                Block::new(self.rule, buffer, count).fold()
             }
         }))
     }

@@ -5,7 +5,7 @@
 //! turns it into blocks with enough independent accumulators for SIMD.
 
 use crate::cpu::number_class::Fuse;
-use crate::cpu::simd::Kernel;
+use crate::cpu::simd::{self, Kernel};
 use crate::dtype::Element;
 use std::marker::PhantomData;
 
@@ -15,6 +15,8 @@ pub trait Reducer<T: Copy>: Copy + Send + Sync {
     type Out: Element;
     /// Elements of a run folded at once; a block that a rule reads twice should fit L1.
     const BLOCK: usize = 1 << 12;
+    /// Whether it computes much for each element, so that AVX-512 serves it better.
+    const COMPUTES: bool = false;
     /// The accumulator of an empty reduction.
     fn empty(self) -> Self::Acc;
     /// Folds `n` contiguous elements.
@@ -44,6 +46,13 @@ impl<T: Copy, R: Reducer<T>> Block<T, R> {
     #[inline(always)]
     pub unsafe fn new(rule: R, x: *const T, n: usize) -> Self {
         Block { rule, x, n }
+    }
+}
+impl<T: Copy, R: Reducer<T>> Block<T, R> {
+    /// Folds the elements with the best instruction set for the rule.
+    #[inline(always)]
+    pub fn fold(self) -> R::Acc {
+        if R::COMPUTES { simd::run_wide(self) } else { simd::run(self) }
     }
 }
 impl<T: Copy, R: Reducer<T>> Kernel for Block<T, R> {

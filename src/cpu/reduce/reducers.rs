@@ -289,6 +289,7 @@ fn shift<T: Float>(max: T) -> T {
 impl<T: Float> Reducer<T> for LogSumExp {
     type Acc = (T, T);
     type Out = T;
+    const COMPUTES: bool = true;
     fn empty(self) -> (T, T) {
         (T::LOWEST, T::ZERO)
     }

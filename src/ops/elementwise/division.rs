@@ -4,6 +4,7 @@
 //! the divisor (Python's `%`), `fmod` that of the dividend (C's).
 
 use crate::cpu::loops::Loops;
+use crate::cpu::math::REM_LIMIT;
 use crate::cpu::number_class::{MapInt, MapReal, Real};
 use crate::dtype::{Category, DType, default_dtype};
 use crate::error::{Error, Result};
@@ -81,8 +82,19 @@ impl Whole for TruncDiv {
     }
 }
 
+/// Whether vector code finds the remainder: `math::rem`.
+#[inline(always)]
+fn is_near<T: Real>([x, y]: [T; 2]) -> bool {
+    x.abs() < y.abs() * T::from_f64(REM_LIMIT) && y.abs() < T::infinity()
+}
+
 struct FloorDiv;
 impl MapReal<2> for FloorDiv {
+    const CHECKED: bool = true;
+    #[inline(always)]
+    fn ordinary<T: Real>(x: [T; 2]) -> bool {
+        is_near(x)
+    }
     /// By the exact remainder, as in Python: the quotient alone may round up to an integer.
     #[inline(always)]
     fn eval<T: Real>([x, y]: [T; 2]) -> T {
@@ -113,6 +125,11 @@ impl Whole for FloorDiv {
 
 struct Remainder;
 impl MapReal<2> for Remainder {
+    const CHECKED: bool = true;
+    #[inline(always)]
+    fn ordinary<T: Real>(x: [T; 2]) -> bool {
+        is_near(x)
+    }
     #[inline(always)]
     fn eval<T: Real>([x, y]: [T; 2]) -> T {
         let rest = x.fmod(y);
@@ -136,6 +153,11 @@ impl Whole for Remainder {
 
 struct Fmod;
 impl MapReal<2> for Fmod {
+    const CHECKED: bool = true;
+    #[inline(always)]
+    fn ordinary<T: Real>(x: [T; 2]) -> bool {
+        is_near(x)
+    }
     #[inline(always)]
     fn eval<T: Real>([x, y]: [T; 2]) -> T {
         x.fmod(y)
@@ -342,6 +364,40 @@ mod tests {
 
     fn agree<R: Whole>(x: [i64; 2]) {
         assert_eq!(R::quick(x), R::eval(x), "{x:?}");
+    }
+
+    #[test]
+    fn quick_remainders_are_exact() {
+        use crate::cpu::number_class::{Fp, Fused};
+        let mut state = 1u64;
+        let mut bits = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state
+        };
+        let (mut near, mut count) = (0, 0);
+        for i in 0..200_000 {
+            // Whole multiples and their neighbours, where the quotient is rounded to an integer; then anything.
+            let y = f32::from_bits((bits() >> 32) as u32);
+            let multiple = y * (bits() >> 44) as f32;
+            let x = match i % 4 {
+                0 => multiple,
+                1 => multiple.next_down(),
+                2 => multiple.next_up(),
+                _ => f32::from_bits((bits() >> 32) as u32),
+            };
+            count += 1;
+            if is_near([Fp::<f32, Fused>::new(x), Fp::new(y)]) {
+                near += 1;
+                let quick = Fmod::eval([Fp::<f32, Fused>::new(x), Fp::new(y)]).0;
+                assert_eq!(quick.to_bits(), (x % y).to_bits(), "{x:e} {y:e}");
+            }
+            let (x, y) = (x as f64 * 1.1, y as f64 * 0.7);
+            if is_near([Fp::<f64, Fused>::new(x), Fp::new(y)]) {
+                let quick = Fmod::eval([Fp::<f64, Fused>::new(x), Fp::new(y)]).0;
+                assert_eq!(quick.to_bits(), (x % y).to_bits(), "{x:e} {y:e}");
+            }
+        }
+        assert!(near > count / 2, "{near} of {count}");
     }
 
     #[test]

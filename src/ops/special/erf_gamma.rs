@@ -6,7 +6,7 @@ use crate::cpu::special as cpu;
 use crate::dtype::c128;
 use crate::error::Error;
 use crate::op::*;
-use crate::ops::support::promotion::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2, wide, wide2};
+use crate::ops::support::promotion::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2, wide2};
 use std::f64::consts::FRAC_2_SQRT_PI;
 
 pub static OPS: &[&Op] = &[
@@ -64,11 +64,18 @@ pub static ERFC: Op = Op {
     ..FLOAT_UNARY
 };
 
+struct ErfInv;
+impl MapReal<1> for ErfInv {
+    #[inline(always)]
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        x.erfinv()
+    }
+}
 pub static ERFINV: Op = Op {
     sig: sig("erfinv(Tensor self) -> Tensor"),
     doc: "The inverse of `erf`; infinite at -1 and 1, NaN beyond.",
     aliases: &["special.erfinv"],
-    body: elementwise(&wide(cpu::erfinv, "erfinv_(x)")),
+    body: elementwise(&real::<ErfInv>("erfinv_(x)")),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (c.out(0).square().exp() * FRAC_2_SQRT_PI.recip()))]),
     samples: &["f32[2,3](sym)", "f64[3](sym)"],
     errors: NOT_COMPLEX,
