@@ -113,6 +113,7 @@ class Tensor:
         """`scale * x` where positive, else `scale * alpha * (exp(input_scale * x) - 1)`."""
     def _elu_onto_(self, alpha: Number, scale: Number, input_scale: Number) -> Tensor:
         """`scale * x` where positive, else `scale * alpha * (exp(input_scale * x) - 1)`."""
+    def _follows(self, memory_format: _memory_format | None = None) -> _bool: ...
     _grad: Any
     _grad_fn: Any
     def _hardsigmoid_(self) -> Tensor:

@@ -40,7 +40,7 @@ class Methods:
         else:
             device, dtype, _, copy, layout = to_arguments(args, kwargs)
             dtype, device = dtype or self.dtype, device if device is not None else self.device
-        formed = layout in (None, preserve_format) or self.is_contiguous(memory_format=layout)
+        formed = layout in (None, preserve_format) or self._follows(layout)
         if not copy and formed and dtype == self.dtype and _same_device(device, self.device):
             return self
         return ops["_to_copy"](self, dtype, device, layout)

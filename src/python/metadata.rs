@@ -24,7 +24,7 @@ struct Method {
     read: Read,
 }
 
-const METHODS: [Method; 13] = [
+const METHODS: [Method; 14] = [
     with(c"size", "dim", "The sizes of the dimensions, or of one of them.", |py, t, dim| match dim {
         None => size_object(py, t.shape()),
         Some(dim) => number(py, t.shape()[dimension(t, dim, "size")?]),
@@ -43,6 +43,15 @@ const METHODS: [Method; 13] = [
         "memory_format",
         "Whether the memory is row-major without gaps; with `channels_last`, whether channels lie together.",
         is_contiguous,
+    ),
+    with(
+        c"_follows",
+        "memory_format",
+        "Whether new tensors that keep this one's order of dimensions in memory have the given format.",
+        |py, t, format| {
+            let format = given_format("_follows", format)?;
+            boolean(py, lies_in(t, format) && (format == Format::Preserve || t.layout().channels_format() == format))
+        },
     ),
     plain(c"dim", "The number of dimensions.", |py, t, _| number(py, t.ndim())),
     plain(c"ndimension", "The number of dimensions.", |py, t, _| number(py, t.ndim())),
@@ -96,23 +105,25 @@ fn dimension(t: &Tensor, dim: &Bound<PyAny>, method: &str) -> PyResult<usize> {
 }
 
 fn is_contiguous(py: Python, t: &Tensor, format: Option<&Bound<PyAny>>) -> PyResult<*mut PyObject> {
-    let format = match format {
-        None => Format::Contiguous,
-        Some(o) => format_of(o)?.ok_or_else(|| {
-            let got = type_name(o);
-            PyTypeError::new_err(format!(
-                "is_contiguous(): argument 'memory_format' (position 1) must be torch.memory_format, not {got}"
-            ))
-        })?,
-    };
-    boolean(
-        py,
-        match format {
-            Format::Contiguous | Format::Preserve => t.numel() == 0 || t.is_contiguous(),
-            // Another rank has no such strides.
-            _ => format.strides(t.shape()).is_ok_and(|s| t.numel() == 0 || t.layout().lies_as(&s)),
-        },
-    )
+    boolean(py, lies_in(t, given_format("is_contiguous", format)?))
+}
+
+fn given_format(method: &str, format: Option<&Bound<PyAny>>) -> PyResult<Format> {
+    let Some(o) = format else { return Ok(Format::Contiguous) };
+    format_of(o)?.ok_or_else(|| {
+        let got = type_name(o);
+        PyTypeError::new_err(format!(
+            "{method}(): argument 'memory_format' (position 1) must be torch.memory_format, not {got}"
+        ))
+    })
+}
+
+fn lies_in(t: &Tensor, format: Format) -> bool {
+    match format {
+        Format::Contiguous | Format::Preserve => t.numel() == 0 || t.is_contiguous(),
+        // Another rank has no such strides.
+        _ => format.strides(t.shape()).is_ok_and(|s| t.numel() == 0 || t.layout().lies_as(&s)),
+    }
 }
 
 /// The argument of a method that takes one: by position or by name, None counting as left out.
@@ -189,5 +200,6 @@ pub fn table() -> Vec<ffi::PyMethodDef> {
         def::<10>(),
         def::<11>(),
         def::<12>(),
+        def::<13>(),
     ]
 }
