@@ -116,27 +116,29 @@ def max_pool3d(
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def _sizes(output_size, input):
+def _sizes(name, dims, output_size, input):
     """The output's sizes, those of the input where they are None."""
     if isinstance(output_size, int):
         return output_size
     if output_size is None or input.dim() <= len(output_size):
         wanted = 0 if output_size is None else len(output_size)
         raise ValueError(f"Input dimension should be at least {wanted + 1}")
-    of_input = input.size()[-len(output_size) :]
+    if len(output_size) != dims:
+        raise RuntimeError(f"{name}: output_size must be {dims}")
+    of_input = input.size()[-dims:]
     return [n if size is None else size for size, n in zip(output_size, of_input, strict=True)]
 
 
 @overridable
 def adaptive_avg_pool2d(input: Tensor, output_size: SomeSizes) -> Tensor:
     """The means of `output_size` windows of `(N, C, H, W)` or `(C, H, W)`; None keeps a size."""
-    return _ADAPTIVE_AVG[2](input, _sizes(output_size, input))
+    return _ADAPTIVE_AVG[2](input, _sizes("adaptive_avg_pool2d", 2, output_size, input))
 
 
 @overridable
 def adaptive_avg_pool3d(input: Tensor, output_size: SomeSizes) -> Tensor:
     """The means of `output_size` windows of `(N, C, D, H, W)` or `(C, D, H, W)`; None keeps a size."""
-    return _ADAPTIVE_AVG[3](input, _sizes(output_size, input))
+    return _ADAPTIVE_AVG[3](input, _sizes("adaptive_avg_pool3d", 3, output_size, input))
 
 
 @overridable
@@ -152,7 +154,7 @@ def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: SomeSizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool2d` with the place of each maximum in its channel."""
-    return _ADAPTIVE_MAX[2](input, _sizes(output_size, input))
+    return _ADAPTIVE_MAX[2](input, _sizes("adaptive_max_pool2d", 2, output_size, input))
 
 
 @overridable
@@ -160,7 +162,7 @@ def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: SomeSizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool3d` with the place of each maximum in its channel."""
-    return _ADAPTIVE_MAX[3](input, _sizes(output_size, input))
+    return _ADAPTIVE_MAX[3](input, _sizes("adaptive_max_pool3d", 3, output_size, input))
 
 
 @overridable
