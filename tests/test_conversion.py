@@ -161,3 +161,22 @@ def test_identity_of_the_tensor_behind_an_object(torch):
     assert a._cdata == numbers[0]
     torch.utils.swap_tensors(a, b)
     assert (b._cdata, a._cdata) == numbers
+
+
+@pytest.mark.parametrize(
+    "shape,strides", [((3, 3, 1, 1), (3, 1, 3, 3)), ((3, 1, 3, 3), (9, 1, 3, 1)), ((1, 1, 2, 2), (4, 1, 2, 1))]
+)
+def test_a_format_that_the_shape_leaves_open_is_taken_up(torch, shape, strides):
+    t, last = torch.zeros(shape), torch.channels_last
+    assert t.is_contiguous() and t.is_contiguous(memory_format=last)
+    formed = t.to(memory_format=last)
+    assert formed.stride() == strides and formed.to(memory_format=last) is formed
+    assert formed.to(memory_format=torch.contiguous_format).stride() == t.stride()
+    assert torch.nn.ParameterList([t]).to(memory_format=last)[0].stride() == strides
+
+
+def test_a_convolution_of_single_pixels_takes_the_format_of_its_weight(torch):
+    x = torch.randn(2, 3, 4, 4)
+    for layer in (torch.nn.Conv2d(3, 5, 1), torch.nn.Conv2d(3, 3, 3, groups=3), torch.nn.ConvTranspose2d(3, 1, 3)):
+        made = layer.to(memory_format=torch.channels_last)(x)
+        assert made.stride(1) == 1 and made.is_contiguous(memory_format=torch.channels_last)

@@ -114,8 +114,11 @@ def test_table_and_text(torch, capsys):
 
 def test_ops_by_namespace_are_recorded(torch):
     traced = torch.fx.symbolic_trace(lambda x: torch.ops.aten.relu(x) + torch.ops.aten.neg.default(x))
-    assert [n.target for n in traced.graph.nodes][1:3] == [torch.ops.aten.relu, torch.ops.aten.neg]
-    assert traced(torch.tensor(-1.0)).item() == 1
+    assert [n.target for n in traced.graph.nodes][1:3] == [torch.ops.aten.relu, torch.ops.aten.neg.default]
+    assert "neg_default = torch.ops.aten.neg.default(x)" in traced.code
+    for module in (traced, copy.deepcopy(traced), pickle.loads(pickle.dumps(traced))):
+        assert module(torch.tensor(-1.0)).item() == 1
+        assert module.graph.find_nodes(op="call_function", target=torch.ops.aten.neg.default)
 
 
 def test_a_notebook_shows_a_table(torch):
@@ -291,3 +294,62 @@ def test_an_error_shows_the_line_of_the_written_code(torch, capsys):
     with pytest.raises(RuntimeError):
         traced(torch.ones(2))
     assert "x.view(3)" in capsys.readouterr().err
+
+
+ONE_NODE = {
+    "group_norm": "F.group_norm(x, 2)",
+    "local_response_norm": "F.local_response_norm(x, 2)",
+    "fractional_max_pool2d": "F.fractional_max_pool2d(x, 2, 2)",
+    "adaptive_max_pool2d": "F.adaptive_max_pool2d(x, (2, None))",
+    "lp_pool2d": "F.lp_pool2d(x, 2, 2)",
+    "einsum": "torch.einsum('i,j->ij', [x, x])",
+    "tensordot": "torch.tensordot(x, x)",
+    "stft": "torch.stft(x, 4)",
+    "is_floating_point": "torch.is_floating_point(x)",
+}
+
+
+@pytest.mark.parametrize("name", ONE_NODE)
+def test_functions_written_in_python_are_one_node(torch, name):
+    traced = torch.fx.symbolic_trace(lambda x: eval(ONE_NODE[name], {"x": x, "torch": torch, "F": torch.nn.functional}))
+    assert [n.name for n in traced.graph.nodes] == ["x", name, "output"]
+
+
+def test_formats_are_arguments(torch):
+    traced = torch.fx.symbolic_trace(
+        lambda x: torch.empty_like(x.to(memory_format=torch.channels_last), layout=torch.strided)
+    )
+    assert traced(torch.ones(1, 2, 2, 2)).is_contiguous(memory_format=torch.channels_last)
+    from rustgrad.fx.passes.shape_prop import ShapeProp
+
+    ShapeProp(traced).propagate(torch.ones(1, 2, 2, 2))
+    formats = [n.meta["tensor_meta"].memory_format for n in traced.graph.nodes]
+    assert formats == [torch.contiguous_format, *[torch.channels_last] * 3]
+
+
+def test_another_method_than_forward(torch):
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x
+
+        def twice(self, x):
+            return x * 2
+
+    tracer = torch.fx.Tracer()
+    tracer.traced_func_name = "twice"
+    assert torch.fx.GraphModule({}, tracer.trace(Net()))(3) == 6
+    tracer.traced_func_name = "thrice"
+    with pytest.raises(AssertionError, match="traced_func_name=thrice doesn't exist in Net"):
+        tracer.trace(Net())
+
+
+class Pair(metaclass=target.torch.fx.ProxyableClassMeta):
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+
+def test_objects_of_proxies(torch):
+    kept = Pair(1, 2)
+    traced = torch.fx.symbolic_trace(lambda x, y: (Pair(x, y), torch.add(x, 1), len([kept])))
+    made, more, _ = traced(torch.tensor(1), 5)
+    assert (made.left.item(), made.right, more.item()) == (1, 5, 2)

@@ -164,6 +164,24 @@ def test_results_have_pytorchs_names():
     assert str(torch.eye(2, requires_grad=True).inverse().grad_fn).startswith("<LinalgInvExBackward0")
 
 
+@pytest.mark.parametrize("order", [1, 2, "fro", "nuc"])
+def test_norms_are_computed_in_the_dtype_asked_for(order):
+    for norm in (torch.linalg.matrix_norm, torch.linalg.norm, torch.norm):
+        fine = norm(torch.full((2, 2), 1 / 3), order, dtype=torch.float64)
+        assert fine.dtype == torch.float64 and fine == norm(torch.full((2, 2), 1 / 3).double(), order)
+    for own, asked in (
+        ("complex64", "float32"),
+        ("float32", "complex64"),
+        ("float64", "float32"),
+        ("float32", "int64"),
+    ):
+        t = torch.ones(2, 2, dtype=getattr(torch, own))
+        with pytest.raises(RuntimeError, match="dtype should be|without narrowing"):
+            torch.linalg.matrix_norm(t, order, dtype=getattr(torch, asked))
+    with pytest.raises(RuntimeError, match="dtype should be complex for complex inputs"):
+        torch.linalg.vector_norm(torch.ones(2, dtype=torch.complex64), dtype=torch.float32)
+
+
 def test_norms_by_singular_values():
     a = torch.tensor(matrix((2, 3, 4), "float64"))
     s = torch.linalg.svdvals(a)

@@ -265,3 +265,42 @@ def test_modes_are_entered_again_and_belong_to_their_thread(torch):
     with Subtract():
         assert twice(torch.ones(2)).tolist() == [2, 2]
     assert twice in log and len(called) == 1
+
+
+WRITTEN_IN_PYTHON = {
+    "group_norm": "F.group_norm(p, 1)",
+    "max_pool2d": "F.max_pool2d(p, 2)",
+    "adaptive_avg_pool2d": "F.adaptive_avg_pool2d(p, 1)",
+    "batch_norm": "F.batch_norm(torch.ones(1, 2), p, p)",
+    "multi_head_attention_forward": "F.multi_head_attention_forward(*[p] * 3, 2, 1, p, p, None, None, False, 0.0, p, p)",
+    "einsum": "torch.einsum('i->i', [p])",
+    "equal": "torch.equal(p, 1)",
+    "is_complex": "torch.is_complex(input=p)",
+    "celu_": "torch.celu_(p)",
+    "stft": "torch.stft(p, 2)",
+    "svd_lowrank": "torch.svd_lowrank(p)",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_IN_PYTHON)
+def test_functions_written_in_python_are_overridden(torch, name):
+    class Named:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, types
+
+    names = {"torch": torch, "F": torch.nn.functional, "p": Named()}
+    assert eval(WRITTEN_IN_PYTHON[name], names) == (name, (Named,))
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return func.__name__
+
+    with Mode():
+        assert eval(WRITTEN_IN_PYTHON[name], {**names, "p": torch.ones(1, 2, 2, 2)}) == name
+
+
+def test_results_of_functions_written_in_python_keep_the_class(torch, kind):
+    t = torch.ones(1, 2, 4, 4).as_subclass(kind)
+    pooled, places = torch.nn.functional.max_pool2d(t, 2, return_indices=True)
+    assert type(pooled) is type(places) is type(torch.nn.functional.group_norm(t, 2)) is kind

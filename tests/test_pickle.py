@@ -2,7 +2,9 @@
 
 import copy
 import importlib
+import io
 import pickle
+import warnings
 
 import pytest
 from support import target
@@ -57,3 +59,15 @@ def test_within_objects(torch):
     assert pickle.loads(pickle.dumps(layers)) == layers == copy.deepcopy(layers)
     bound = pickle.loads(pickle.dumps(torch.tensor([1.0, 2.0]).add))
     assert bound(1).tolist() == [2.0, 3.0]
+
+
+def test_hooks_that_pickling_loses_warn_unless_marked(torch):
+    t = torch.ones(2, requires_grad=True)
+    t.register_hook(torch.utils.hooks.unserializable_hook(lambda grad: None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(pickle.loads(pickle.dumps(t)), t)
+    t.register_hook(lambda grad: None)
+    for write in (pickle.dumps, lambda t: torch.save(t, io.BytesIO())):
+        with pytest.warns(UserWarning, match="will not be serialized"):
+            write(t)

@@ -100,6 +100,11 @@ def test_global_pooling_is_a_mean(torch, device):
     assert torch.nn.AdaptiveAvgPool2d((None, 2))(x).shape == (2, 3, 4, 2)
     with pytest.raises(ValueError, match="Input dimension should be at least 3"):
         torch.nn.functional.adaptive_avg_pool2d(x[0, 0], (None, 2))
+    for kind, dims in (("avg", 2), ("max", 2), ("avg", 3), ("max", 3)):
+        pool = getattr(torch.nn.functional, f"adaptive_{kind}_pool{dims}d")
+        for size in ((), (2,), (None,), (1,) * (dims + 1)):
+            with pytest.raises(RuntimeError, match=f"output_size must be {dims}"):
+                pool(x if dims == 2 else x[None], size)
 
 
 @pytest.mark.parametrize("huge", [2**30, 2**31 - 1, 2**31, 2**62])

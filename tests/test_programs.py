@@ -90,6 +90,16 @@ def test_functorch(tmp_path):
     g, p, b = make_functional_with_buffers(bn.eval())
     print(torch.equal(g(p, b, x), bn(x)), len(b))
     h, ps, bs = combine_state_for_ensemble([torch.nn.Linear(3, 2) for _ in range(5)])
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("a", torch.ones(2))
+            self.register_buffer("b", self.a)
+        def forward(self, x):
+            return x * self.a + self.b
+    tied = Tied()
+    k, p, b = make_functional_with_buffers(tied)
+    print(len(b), k(p, (b[0] * 2,), torch.ones(2)))
     print(vmap(h, (0, 0, None))(ps, bs, x).shape, jacrev(torch.sin)(torch.zeros(2)))
     """
     assert run(tmp_path, program) == [
@@ -97,6 +107,7 @@ def test_functorch(tmp_path):
         "tensor([4., 4.])",
         "True",
         "True 3",
+        "1 tensor([4., 4.])",
         "torch.Size([5, 4, 2]) tensor([[1., 0.],\n        [0., 1.]])".split("\n")[0],
         "        [0., 1.]])",
     ]

@@ -404,6 +404,13 @@ def test_what_is_made_for_out_is_of_its_kind(torch):
     assert torch.ones(2, out=torch.zeros(2), requires_grad=True).requires_grad
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype double, but got float instead"):
         torch.sum(torch.ones(2), 0, dtype=torch.float64, out=torch.tensor(0.0))
+    t = torch.ones(2, 2)
+    for reduce in (torch.mean, torch.nansum, torch.nanmean, torch.linalg.matrix_norm, torch.linalg.norm, torch.norm):
+        with pytest.raises(RuntimeError, match="dtype"):
+            reduce(t, dtype=torch.float64, out=torch.tensor(0.0))
+    for norm in (torch.linalg.matrix_norm, torch.linalg.norm, torch.norm):
+        with pytest.raises(RuntimeError, match="dtype"):
+            norm(t, out=torch.tensor(0.0, dtype=torch.float64))
 
 
 @pytest.mark.filterwarnings("ignore:torch.range is deprecated")

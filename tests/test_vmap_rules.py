@@ -340,6 +340,27 @@ def test_the_same_numbers_of_a_generator_for_all(draw):
     assert torch.equal(generator.get_state(), after)
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda t, b: torch.normal(t, 1.0),
+        lambda t, b: torch.normal(0.0, t),
+        lambda t, b: torch.normal(t, t[0]),
+        lambda t, b: torch.normal(t, b),
+        lambda t, b: torch.distributions.Normal(t, 1.0).sample(),
+        lambda t, b: torch.bernoulli(t),
+        lambda t, b: torch.poisson(t),
+    ],
+)
+def test_draws_by_a_tensor_that_is_one_for_all_are_those_of_the_batch(draw):
+    t, b = torch.full((4, 5), 0.5), torch.rand(3)
+    torch.manual_seed(3)
+    got, after = vmap(draw, in_dims=(None, 0), randomness="different")(t, b), torch.rand(1)
+    torch.manual_seed(3)
+    assert_close(got, draw(t.expand(3, 4, 5), b.view(3, 1, 1)))
+    assert_close(after, torch.rand(1))
+
+
 def test_checkpointed():
     x = torch.randn(3, 4, 4, dtype=torch.float64, requires_grad=True)
     f = lambda a: vmap(torch.linalg.qr)(a)[0].sin().sum()  # noqa: E731

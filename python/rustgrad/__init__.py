@@ -138,6 +138,7 @@ _LAZY = {
     "load": "serialization",
     "Future": "futures",
     "PyTorchFileReader": "_file_reader",
+    "Tag": "_op_defs",
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
     "fork_rng": "random",

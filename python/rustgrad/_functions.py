@@ -14,6 +14,7 @@ from ._C import Size, dtype
 from ._files import map_file
 from ._formats import layout, memory_format
 from ._typing import DeviceLike, Number
+from .overrides import overridable
 from .storage import TypedStorage, UntypedStorage
 
 __all__ = [
@@ -62,51 +63,61 @@ def _tensor(name, input):
     return input
 
 
+@overridable
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return _tensor("numel", input).numel()
 
 
+@overridable
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating point one."""
     return _tensor("is_floating_point", input).is_floating_point()
 
 
+@overridable
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one."""
     return _tensor("is_complex", input).is_complex()
 
 
+@overridable
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return _tensor("is_signed", input).is_signed()
 
 
+@overridable
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was created in inference mode."""
     return _tensor("is_inference", input).is_inference()
 
 
+@overridable
 def is_conj(input: Tensor) -> bool:
     """False: conjugates are never lazy."""
     return _tensor("is_conj", input).is_conj()
 
 
+@overridable
 def is_neg(input: Tensor) -> bool:
     """False: there are no lazy negatives."""
     return _tensor("is_neg", input).is_neg()
 
 
+@overridable
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are never lazy."""
     return _tensor("resolve_conj", input)
 
 
+@overridable
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: there are no lazy negatives."""
     return _tensor("resolve_neg", input)
 
 
+@overridable
 def get_device(input: Tensor) -> int:
     """The index of the tensor's GPU; -1 on the CPU."""
     return _tensor("get_device", input).get_device()
@@ -218,16 +229,19 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     return _C.Size(result)
 
 
+@overridable
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size and elements."""
     return _tensor("equal", input).equal(_tensor("equal", other))
 
 
+@overridable
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close: `|input - other| <= atol + rtol * |other|`."""
     return _tensor("allclose", input).allclose(other, rtol, atol, equal_nan)
 
 
+@overridable
 def tensordot(
     a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] | Tensor = 2, out: Tensor | None = None
 ) -> Tensor:
@@ -245,6 +259,7 @@ def tensordot(
     return _C.ops["tensordot"](a, b, dims, out=out)
 
 
+@overridable
 def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, ...]:
@@ -262,31 +277,37 @@ def lu(
     return tuple(out)
 
 
+@overridable
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
     """`input` resized in place to the shape of another tensor."""
     return input.resize_as_(the_template, memory_format=memory_format)
 
 
+@overridable
 def detach_(input: Tensor) -> Tensor:
     """Detaches the tensor from its history, in place."""
     return input.detach_()
 
 
+@overridable
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`celu` in place."""
     return _C.ops["nn.functional.celu"](input, alpha, True)
 
 
+@overridable
 def selu_(input: Tensor) -> Tensor:
     """`selu` in place."""
     return _C.ops["nn.functional.selu"](input, True)
 
 
+@overridable
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """`threshold` in place."""
     return _C.ops["nn.functional.threshold"](input, threshold, value, True)
 
 
+@overridable
 def square_(input: Tensor) -> Tensor:
     """Each element squared, in place."""
     return input.pow_(2)
@@ -302,6 +323,7 @@ def _letters(subscripts):
     return "".join(letters)
 
 
+@overridable
 def einsum(*args: Any) -> Tensor:
     """Multiplies operands and sums over index letters: `einsum("ij,jk->ik", a, b)`.
 
@@ -321,11 +343,13 @@ def einsum(*args: Any) -> Tensor:
     return _C.ops["einsum"](*args)
 
 
+@overridable
 def is_nonzero(input: Tensor) -> bool:
     """Whether the element of a one-element tensor is not zero."""
     return bool(_tensor("is_nonzero", input))
 
 
+@overridable
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size."""
     return _tensor("is_same_size", input).shape == other.shape

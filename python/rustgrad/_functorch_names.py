@@ -36,10 +36,14 @@ class FunctionalModuleWithBuffers(Module):
         self.stateless_model = copy.deepcopy(model).to("meta")
         self.param_names = tuple(name for name, _ in model.named_parameters())
         self.buffer_names = tuple(name for name, _ in model.named_buffers())
+        # Buffers that are one object under several names, which the copy has apart.
+        first = {id(b): name for name, b in reversed([*model.named_buffers(remove_duplicate=False)])}
+        self.tied = {name: first[id(b)] for name, b in model.named_buffers(remove_duplicate=False)}
 
     def forward(self, params: Any, buffers: Any, *args: Any, **kwargs: Any) -> Any:
         """What the module computes with these parameters and buffers."""
-        state = dict(zip(self.param_names, params, strict=True)) | dict(zip(self.buffer_names, buffers, strict=True))
+        given = dict(zip(self.buffer_names, buffers, strict=True))
+        state = dict(zip(self.param_names, params, strict=True)) | {name: given[of] for name, of in self.tied.items()}
         return functional_call(self.stateless_model, state, args, kwargs)
 
 

@@ -50,7 +50,13 @@ class OpOverload:
         self.__qualname__ = self.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        if has_torch_function(given):
+            return handle_torch_function(self, given, *args, **kwargs)
         return self.overloadpacket(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.overloadpacket, self._overload)
 
     @property
     def namespace(self) -> str:
@@ -89,6 +95,9 @@ class OpOverloadPacket:
         setattr(self, name, found)
         return found
 
+    def __reduce__(self) -> Any:
+        return _packet, (self._namespace, self.__name__)
+
     def overloads(self) -> list[str]:
         """The names of overloads: one, since an op here takes all its forms."""
         return ["default"]
@@ -98,6 +107,11 @@ class OpOverloadPacket:
 
     def __str__(self) -> str:
         return f"{self._namespace}.{self.__name__}"
+
+
+def _packet(namespace, name):
+    """Unpickles an op."""
+    return getattr(getattr(ops, namespace), name)
 
 
 def _refusing(name):

@@ -175,6 +175,7 @@ class Methods:
         return new
 
     def __reduce_ex__(self, protocol):
+        _utils._warn_of_hooks(self)
         if self.is_meta:
             where = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
             made = (_utils._rebuild_meta_tensor_no_storage, where)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from ._base import ops
 from ._C import Tensor
 from ._typing import Number
+from .overrides import overridable
 
 __all__ = ["segment_reduce"]
 
 _REDUCTIONS = {"sum": 0.0, "prod": 1.0, "mean": 0.0, "amax": -float("inf"), "amin": float("inf")}
 
 
+@overridable
 def segment_reduce(
     data: Tensor,
     reduce: str,

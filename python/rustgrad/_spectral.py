@@ -6,6 +6,7 @@ import warnings
 from typing import Literal
 
 from ._base import Tensor, ops
+from .overrides import overridable
 
 __all__ = ["istft", "stft"]
 
@@ -68,6 +69,7 @@ def _frames(input, window, n_fft, hop_length, align_to_window):
     return frames if window is None else frames * window
 
 
+@overridable
 def stft(
     input: Tensor,
     n_fft: int,
@@ -149,6 +151,7 @@ def _overlapped(frames, hop_length):
     return signal.index_add(1, at.flatten(), frames.flatten(1))
 
 
+@overridable
 def istft(
     input: Tensor,
     n_fft: int,

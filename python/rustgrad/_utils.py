@@ -119,6 +119,14 @@ def _slots_of(tensor):
     return {name: getattr(tensor, name) for name in names if hasattr(tensor, name)}
 
 
+def _warn_of_hooks(tensor):
+    """The warning of a pickle that a tensor's hooks do not go into it."""
+    if tensor.requires_grad and tensor._backward_hooks:
+        from .utils.hooks import warn_if_has_hooks
+
+        warn_if_has_hooks(tensor)
+
+
 def _state_of(tensor, attributes=None):
     """What a pickle holds of a tensor beside its numbers: its attributes and slots, or what its class says."""
     own = getattr(type(tensor), "__getstate__", None)

@@ -13,8 +13,7 @@ from typing import Any
 
 from . import _C, _ops
 from ._absent import getattr_of
-from .autograd.function import Function
-from .autograd.grad_mode import no_grad
+from ._op_defs import DEVICES, CustomOpDef, undefined, written_by
 
 __all__ = [
     "CustomOpDef",
@@ -29,6 +28,7 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_vmap",
     "triton_op",
     "wrap_triton",
 ]
@@ -50,7 +50,6 @@ _KEYS = {
     "CompositeExplicitAutograd": None,
     "CompositeImplicitAutograd": None,
 }
-_DEVICES = {"cuda": "gpu"}
 
 
 def _schema_type(kind, where):
@@ -81,9 +80,25 @@ def infer_schema(
         mutates_args (iterable of str): the parameters that it writes to; "unknown" for all tensors.
 
     Raises:
-        ValueError: a parameter has no annotation, or one that no schema has.
+        ValueError: a parameter has no annotation, or one that no schema has; `mutates_args` names something else than a
+            parameter that is a tensor or a list of them.
     """
     notes = inspect.get_annotations(prototype_function, eval_str=True)
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "infer_schema(func): mutates_args must either be a sequence of the names of the arguments or the string "
+            '"unknown".'
+        )
+    unknown = (
+        set()
+        if isinstance(mutates_args, str)
+        else {*mutates_args} - {*inspect.signature(prototype_function).parameters}
+    )
+    if unknown:
+        raise ValueError(
+            f"infer_schema(func): {unknown} in mutates_args were not found in the custom op's signature. mutates_args should "
+            'contain the names of all args that the custom op mutates, or just the string "unknown" if you don\'t know.'
+        )
     parts, starred = [], False
     for i, (name, parameter) in enumerate(inspect.signature(prototype_function).parameters.items()):
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
@@ -92,6 +107,11 @@ def infer_schema(
         if name not in notes:
             raise ValueError(f"infer_schema(func): Parameter {name} must have a type annotation.")
         kind = _schema_type(notes[name], f"Parameter {name}")
+        if mutates_args != "unknown" and name in mutates_args and not kind.startswith("Tensor"):
+            raise ValueError(
+                f"infer_schema(func): Parameter {name} is in mutates_args, but only Tensors or collections of Tensors can be "
+                "mutated"
+            )
         if kind.startswith("Tensor") and (mutates_args == "unknown" or name in mutates_args):
             kind = kind.replace("Tensor", f"Tensor(a{i}!)", 1)
         default = "" if parameter.default is parameter.empty else f"={_literal(parameter.default)}"
@@ -117,140 +137,6 @@ def _split(name):
     if not colons or not name.split(".")[0].isidentifier():
         raise ValueError(f"library: got the name {space!r}; expected 'namespace::name'")
     return space, name.split(".")[0]
-
-
-class CustomOpDef:
-    """An op defined in Python. Made by `custom_op`; call it like its function."""
-
-    def __init__(self, namespace: str, name: str, schema: str | None, fn: Callable[..., Any] | None) -> None:
-        self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
-        self.__name__, self.__doc__ = name, getattr(fn, "__doc__", None)
-        self._kernels: dict[str | None, Callable[..., Any]] = {} if fn is None else {None: fn}
-        self._fake: Callable[..., Any] | None = None
-        self._backward: Callable[..., Any] | None = None
-        self._setup: Callable[..., Any] | None = None
-        self._autograd: Callable[..., Any] | None = None
-        self._signature = None if fn is None else inspect.signature(fn)
-        early = _undefined.pop((namespace, name), None)
-        if early is not None:
-            self._kernels.update(early._kernels)
-            self._fake, self._backward, self._setup = early._fake, early._backward, early._setup
-        if schema is not None:
-            _ops.forget(namespace, name)
-            _ops.registered.setdefault(namespace, {})[name] = self
-
-    def __repr__(self) -> str:
-        return f"<CustomOpDef({self._namespace}::{self._name})>"
-
-    def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
-        """The function for tensors on a device ("cpu", "gpu", "cuda" for "gpu"); None for all. Also a decorator."""
-
-        def decorate(kernel):
-            for device in [device_types] if device_types is None or isinstance(device_types, str) else device_types:
-                self._kernels[_DEVICES.get(device, device)] = kernel
-            return kernel
-
-        return decorate if fn is None else decorate(fn)
-
-    def register_fake(self, fn: Any, /) -> Any:
-        """The function for `meta` tensors: it makes empty results of the right shapes. Also a decorator."""
-        self._fake = fn
-        return fn
-
-    def register_autograd(
-        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
-    ) -> None:
-        """The gradient.
-
-        Args:
-            backward (callable): `backward(ctx, *grads)`, with a gradient or None for each argument.
-            setup_context (callable): `setup_context(ctx, inputs, output)` saves what backward needs.
-        """
-        self._backward, self._setup = backward, setup_context
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = [x for x in _flat((args, kwargs)) if isinstance(x, _C.Tensor)]
-        if self._autograd is not None:
-            return self._autograd(*args, **kwargs)
-        if not any(t.requires_grad for t in tensors) or not _C.is_grad_enabled():
-            return self._run(args, kwargs, tensors)
-        if self._backward is None:
-            if self._init_fn is None:
-                return self._run(args, kwargs, tensors)
-            return _refuse_gradient(self, self._run(args, kwargs, tensors), tensors)
-        if self._signature is not None and kwargs:
-            bound = self._signature.bind(*args, **kwargs)
-            args, kwargs = bound.args, bound.kwargs
-        return _function_of(self, kwargs).apply(*args)
-
-    def _run(self, args, kwargs, tensors):
-        device = tensors[0].device.type if tensors else None
-        if device == "meta":
-            if self._fake is None:
-                raise NotImplementedError(
-                    f"{self._namespace}::{self._name}: no shape function for meta tensors. Hint: add one with register_fake."
-                )
-            return self._fake(*args, **kwargs)
-        kernel = self._kernels.get(device) or self._kernels.get(None)
-        if kernel is None:
-            raise NotImplementedError(
-                f"Could not run '{self._namespace}::{self._name}' with arguments on {device!r}; it has kernels for "
-                f"{sorted(str(k) for k in self._kernels)}"
-            )
-        if self._init_fn is None:
-            return kernel(*args, **kwargs)
-        with no_grad():
-            return kernel(*args, **kwargs)
-
-
-def _flat(tree):
-    from .utils import _pytree
-
-    return _pytree.tree_leaves(tree)
-
-
-def _function_of(op, kwargs):
-    def forward(*args):
-        return op._run(args, kwargs, [x for x in _flat(args) if isinstance(x, _C.Tensor)])
-
-    def setup_context(ctx, inputs, output):
-        if op._setup is not None:
-            if kwargs:
-                op._setup(ctx=ctx, inputs=inputs, keyword_only_inputs=kwargs, output=output)
-            else:
-                op._setup(ctx=ctx, inputs=inputs, output=output)
-
-    def backward(ctx, *grads):
-        return op._backward(ctx, *grads)
-
-    members = {
-        "forward": staticmethod(forward),
-        "setup_context": staticmethod(setup_context),
-        "backward": staticmethod(backward),
-    }
-    return type(op._name, (Function,), members)
-
-
-def _refuse_gradient(op, result, tensors):
-    """A result whose backward says that the op has no gradient, as PyTorch's does."""
-
-    class NoGradient(Function):
-        @staticmethod
-        def forward(ctx, value, *inputs):
-            return value.view_as(value)
-
-        @staticmethod
-        def backward(ctx, *grads):
-            raise RuntimeError(
-                f"Trying to backward through {op._namespace}.{op._name}.default but no autograd formula was registered. If "
-                "you need autograd, please use register_autograd."
-            )
-
-    def attach(value):
-        floating = isinstance(value, _C.Tensor) and (value.is_floating_point() or value.is_complex())
-        return NoGradient.apply(value, *tensors) if floating else value
-
-    return type(result)(attach(v) for v in result) if isinstance(result, (tuple, list)) else attach(result)
 
 
 def custom_op(
@@ -287,6 +173,13 @@ def custom_op(
     def decorate(function):
         space, op = _split(name)
         shape = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        written = set(written_by(shape))
+        if mutates_args != "unknown" and written != set(mutates_args):
+            raise ValueError(
+                f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}`. The schema suggests "
+                f"that the op mutates {written or '{}'}, which is different from what was provided to us in `mutates_args`. "
+                "Please make these consistent."
+            )
         made = CustomOpDef(space, op, shape, function)
         if device_types is not None:
             del made._kernels[None]
@@ -296,10 +189,6 @@ def custom_op(
     return decorate if fn is None else decorate(fn)
 
 
-# What was registered for ops before anyone defined them.
-_undefined: dict[tuple[str, str], CustomOpDef] = {}
-
-
 def _find(op, early=False):
     if isinstance(op, CustomOpDef):
         return op
@@ -307,9 +196,9 @@ def _find(op, early=False):
         packet = op.overloadpacket if isinstance(op, _ops.OpOverload) else op
         op = f"{packet._namespace}::{packet.__name__}"
     space, name = _split(op)
-    found = _ops.registered.get(space, {}).get(name) or _undefined.get((space, name))
+    found = _ops.registered.get(space, {}).get(name) or undefined.get((space, name))
     if found is None and early:
-        found = _undefined[space, name] = CustomOpDef(space, name, None, None)
+        found = undefined[space, name] = CustomOpDef(space, name, None, None)
     if found is None:
         raise RuntimeError(f"operator {op} does not exist. Hint: define it first, with library.define or custom_op.")
     return found
@@ -383,7 +272,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
     def decorate(function):
         for kind in [types] if isinstance(types, str) else types:
             if kind in ("default", "cpu", "cuda", "gpu"):
-                op._kernels[None if kind == "default" else _DEVICES.get(kind, kind)] = function
+                op._kernels[None if kind == "default" else DEVICES.get(kind, kind)] = function
             else:
                 _implement(op, function, kind)
         return function
@@ -417,6 +306,11 @@ def register_autograd(
 ) -> None:
     """`CustomOpDef.register_autograd` by the op's name."""
     _find(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
+    """`CustomOpDef.register_vmap` by the op's name; also a decorator."""
+    return _find(op).register_vmap(func)
 
 
 def get_kernel(op: Any, dispatch_key: str) -> Any:

@@ -10,11 +10,11 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _C
 from ._absent import getattr_of
-from ._C import Tensor
+from ._C import Size, Tensor
 from ._typing import Self
 
 __all__ = [
@@ -30,23 +30,26 @@ __all__ = [
     "wrap_torch_function",
 ]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _disabled = _C._disabled_torch_function_impl
+# Classes that override nothing, so that an ordinary call asks no further.
+_PLAIN: set[type] = {Tensor, Size, _C.dtype, _C.device, bool, int, float, complex, str, type(None)}
+_all_plain, _mode_entered = _PLAIN.issuperset, _C._len_torch_function_stack
 
 
-def _handler(value):
-    """The `__torch_function__` of an object's class, if it overrides anything."""
-    kind = type(value)
+def _overrides(kind):
+    """Whether a class has a `__torch_function__` that overrides anything."""
     found = getattr(kind, "__torch_function__", None)
-    if kind is Tensor or found is None or found is _disabled:
-        return None
-    return found
+    return kind is not Tensor and found is not None and found is not _disabled
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an argument's class overrides functions, or a mode is entered."""
-    if _C._len_torch_function_stack():
+    if _mode_entered():
         return True
-    return _C._torch_function_enabled() and any(_handler(arg) is not None for arg in relevant_args)
+    kinds = {*map(type, relevant_args)} - _PLAIN
+    return bool(kinds) and _C._torch_function_enabled() and any(_overrides(kind) for kind in kinds)
 
 
 def has_torch_function_unary(obj: Any) -> bool:
@@ -63,7 +66,7 @@ def _overriding(args):
     """The arguments whose classes override functions: one of each class, subclasses before their bases."""
     found: list[Any] = []
     for arg in args:
-        if _handler(arg) is None or any(type(arg) is type(other) for other in found):
+        if not _overrides(type(arg)) or any(type(arg) is type(other) for other in found):
             continue
         at = next((i for i, other in enumerate(found) if issubclass(type(arg), type(other))), len(found))
         found.insert(at, arg)
@@ -107,6 +110,30 @@ def handle_torch_function(
             return result
     name = f"{public_api.__module__}.{public_api.__name__}"
     raise TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: {list(types)}")
+
+
+def overridable(function: F) -> F:
+    """A function of tensors written in Python that arguments and modes override as they do an op. For decorating it.
+
+    Lists and tuples of arguments count too.
+    """
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if (
+            not _mode_entered()
+            and _all_plain(map(type, args))
+            and (not kwargs or _all_plain(map(type, kwargs.values())))
+        ):
+            return function(*args, **kwargs)
+        given: list[Any] = []
+        for arg in (*args, *kwargs.values()):
+            given.extend(arg) if type(arg) in (list, tuple) else given.append(arg)
+        if has_torch_function(given):
+            return handle_torch_function(called, given, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return called  # type: ignore[return-value]
 
 
 class TorchFunctionMode:

@@ -117,6 +117,7 @@ class _Writer:
         if isinstance(t, Parameter):
             made = (_utils._rebuild_parameter, (t.detach(), t.requires_grad, OrderedDict()))
             return (_utils._rebuild_parameter_with_state, (*made[1], state)) if state else made
+        _utils._warn_of_hooks(t)
         if t.is_meta:
             made = (_utils._rebuild_meta_tensor_no_storage, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad))
             return (_utils._rebuild_from_type_v2, (made[0], type(t), made[1], state)) if state else made

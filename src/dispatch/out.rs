@@ -55,8 +55,18 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
     }
     let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
     let rule = out_dtype(op);
-    if let (OutDType::Every, [out]) = (rule, outs) {
-        take_kind(op, &mut own, out)?;
+    match (rule, outs) {
+        (OutDType::Every, [out]) => take_kind(op, &mut own, out)?,
+        // What is asked for by name is not cast.
+        (_, [out]) => {
+            let asked = op.sig.index_of("dtype").map(|i| &own[i]);
+            if let Some(Value::DType(d)) = asked
+                && *d != out.dtype()
+            {
+                return Err(two_dtypes(op, *d, out.dtype()));
+            }
+        }
+        _ => {}
     }
     let results = call(op, &own)?;
     if results.len() != outs.len() {

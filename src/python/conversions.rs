@@ -5,6 +5,7 @@ use super::convert::type_name;
 use super::error::guard_object;
 use super::heap_type::keyword_method;
 use super::memory::format_of;
+use super::metadata::follows;
 use super::object::{borrow, is_tensor};
 use super::py_types::{PyDType, PyDevice, dtype_object, to_device, to_dtype};
 use crate::dtype::DType;
@@ -116,10 +117,7 @@ impl<'py> Wanted<'py> {
         let device = self.device.as_ref().map(to_device).transpose()?.flatten();
         let dtype = self.dtype.as_ref().map(to_dtype).transpose()?.flatten();
         let format = self.format.as_ref().map(format_argument).transpose()?;
-        let lies_so = match format {
-            None | Some(Format::Preserve) => true,
-            Some(format) => t.numel() == 0 || format.strides(t.shape()).is_ok_and(|s| t.layout().lies_as(&s)),
-        };
+        let lies_so = format.is_none_or(|format| follows(t, format));
         let same = device.is_none_or(|d| d == t.device()) && dtype.is_none_or(|d| d == t.dtype());
         if same && lies_so && !self.copy {
             return Ok(o.into_ptr());

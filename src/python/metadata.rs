@@ -98,23 +98,30 @@ fn dimension(t: &Tensor, dim: &Bound<PyAny>, method: &str) -> PyResult<usize> {
 }
 
 fn is_contiguous(py: Python, t: &Tensor, format: Option<&Bound<PyAny>>) -> PyResult<*mut PyObject> {
-    let format = match format {
-        None => Format::Contiguous,
-        Some(o) => format_of(o)?.ok_or_else(|| {
-            let got = type_name(o);
-            PyTypeError::new_err(format!(
-                "is_contiguous(): argument 'memory_format' (position 1) must be torch.memory_format, not {got}"
-            ))
-        })?,
-    };
-    boolean(
-        py,
-        match format {
-            Format::Contiguous | Format::Preserve => t.numel() == 0 || t.is_contiguous(),
-            // Another rank has no such strides.
-            _ => format.strides(t.shape()).is_ok_and(|s| t.numel() == 0 || t.layout().lies_as(&s)),
-        },
-    )
+    boolean(py, lies_in(t, given_format("is_contiguous", format)?))
+}
+
+fn given_format(method: &str, format: Option<&Bound<PyAny>>) -> PyResult<Format> {
+    let Some(o) = format else { return Ok(Format::Contiguous) };
+    format_of(o)?.ok_or_else(|| {
+        let got = type_name(o);
+        PyTypeError::new_err(format!(
+            "{method}(): argument 'memory_format' (position 1) must be torch.memory_format, not {got}"
+        ))
+    })
+}
+
+/// Whether new tensors that keep this one's order of dimensions in memory have the given format.
+pub fn follows(t: &Tensor, format: Format) -> bool {
+    format == Format::Preserve || lies_in(t, format) && t.layout().channels_format() == format
+}
+
+fn lies_in(t: &Tensor, format: Format) -> bool {
+    match format {
+        Format::Contiguous | Format::Preserve => t.numel() == 0 || t.is_contiguous(),
+        // Another rank has no such strides.
+        _ => format.strides(t.shape()).is_ok_and(|s| t.numel() == 0 || t.layout().lies_as(&s)),
+    }
 }
 
 /// The argument of a method that takes one: by position or by name, None counting as left out.

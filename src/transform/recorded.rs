@@ -149,7 +149,17 @@ pub struct States {
 }
 pub type Drawn = (Arc<Generator>, State);
 
+/// Generators among arguments, with their states.
+pub fn drawn_from(args: &[Value]) -> Vec<Drawn> {
+    let one = |v: &Value| if let Value::Generator(g) = v { Some((g.clone(), g.state())) } else { None };
+    args.iter().filter_map(one).collect()
+}
+
 impl States {
+    /// Those that a call with these arguments may draw from.
+    pub fn of(args: &[Value]) -> States {
+        States { defaults: DefaultStates::now(), given: drawn_from(args) }
+    }
     /// Those of the same generators now.
     pub fn now(&self) -> States {
         let given = self.given.iter().map(|(g, _)| (g.clone(), g.state())).collect();

@@ -3,7 +3,7 @@
 //! A call is recorded at the level at which autograd records it: a primitive, or an op with a gradient of its own, whose
 //! steps are kept beside it for a batch without a rule. What depends on the batch is known by storage, which views share.
 
-use super::recorded::{Custom, CustomRule, Drawn, Recorded, States, Step, each_in, storage, targets};
+use super::recorded::{Custom, CustomRule, Drawn, Recorded, States, Step, drawn_from, each_in, storage, targets};
 use crate::autograd::forward::{self, Visible};
 use crate::autograd::node::refuse_gradient;
 use crate::autograd::{GradGuard, grad_enabled};
@@ -424,11 +424,7 @@ impl Tracer for Recorder {
         let mut frame = Frame::new(hidden, unit, (unit && made_of_calls).then(Vec::new));
         frame.bound = matches!(traced.op.body, Body::Opaque(_)) && moved(traced).next().is_some();
         if unit {
-            for v in traced.args {
-                if let Value::Generator(g) = v {
-                    frame.given.push((g.clone(), g.state()));
-                }
-            }
+            frame.given = drawn_from(traced.args);
             self.generators.borrow_mut().extend(frame.given.iter().cloned());
             // The copies that the recording makes are none of the function's calls.
             self.stack.borrow_mut().push(Frame::new(true, false, None));

@@ -222,9 +222,13 @@ impl Replay {
             now.restore();
             return result;
         }
+        let before = States::of(&step.args);
         let result = run(self);
-        if result.is_ok() && DefaultStates::now() != now {
-            self.states.insert(at.clone(), now);
+        match result {
+            // A rule that did not fit has drawn nothing.
+            Err(_) => before.restore(),
+            Ok(_) if DefaultStates::now() != before.defaults => drop(self.states.insert(at.clone(), before.defaults)),
+            Ok(_) => {}
         }
         result
     }

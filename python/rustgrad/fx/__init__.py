@@ -11,6 +11,8 @@ from typing import Any
 
 from .._absent import absent as _absent
 from . import immutable_collections as immutable_collections
+from ._symbolic_trace import PH as PH
+from ._symbolic_trace import ProxyableClassMeta as ProxyableClassMeta
 from ._symbolic_trace import Tracer as Tracer
 from ._symbolic_trace import symbolic_trace as symbolic_trace
 from ._symbolic_trace import wrap as wrap
@@ -30,7 +32,9 @@ __all__ = [
     "GraphModule",
     "Interpreter",
     "Node",
+    "PH",
     "Proxy",
+    "ProxyableClassMeta",
     "Tracer",
     "Transformer",
     "has_side_effect",

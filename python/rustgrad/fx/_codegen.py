@@ -162,9 +162,12 @@ class _Writer:
         origin = typing.get_origin(kind)
         if origin is not None:
             name = getattr(kind, "_name", None)
+            # `Tuple` alone, whose origin is `tuple`.
+            if name and getattr(typing, name, None) is kind:
+                return self._global(f"typing_{name}", kind)
             alias = getattr(typing, name) if isinstance(kind, typing._GenericAlias) and name else origin  # type: ignore[attr-defined]
             hint = f"typing_{name}" if alias is not origin else getattr(origin, "__qualname__", "typing_Union")
-            return f"{self._global(hint, alias)}[{','.join(map(self._type, typing.get_args(kind)))}]"
+            return f"{self._global(hint, alias)}[{','.join(map(self._type, typing.get_args(kind))) or '()'}]"
         if isinstance(kind, type):
             if kind.__module__ == "builtins":
                 return self._global(kind.__qualname__, kind)

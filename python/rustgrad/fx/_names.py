@@ -10,6 +10,8 @@ import re
 import sys
 from typing import Any
 
+from .._ops import OpOverload, OpOverloadPacket
+
 # Namespaces in which a function is looked for, with the name that code uses.
 _SPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
 
@@ -29,6 +31,8 @@ def public_name(function: Any) -> str | None:
 def qualified_name(function: Any) -> str:
     """The name by which a function is reached from its module."""
     name = getattr(function, "__name__", None) or type(function).__name__
+    if isinstance(function, (OpOverload, OpOverloadPacket)):
+        return f"torch.ops.{function}"
     if getattr(builtins, name, None) is function:
         return name
     if public := public_name(function):
@@ -43,7 +47,7 @@ def qualified_name(function: Any) -> str:
 
 def is_ours(value: Any) -> bool:
     """Whether code reaches a value as `torch...`."""
-    if public_name(value):
+    if public_name(value) or isinstance(value, (OpOverload, OpOverloadPacket)):
         return True
     module, name = getattr(value, "__module__", None) or "", getattr(value, "__name__", "")
     if module.split(".")[0] not in ("rustgrad", "torch"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import collections
 import contextlib
+import copy
 import functools
 import inspect
 import math
@@ -23,7 +24,16 @@ from .graph_module import GraphModule
 from .node import map_aggregate
 from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 
-__all__ = ["PH", "PHBase", "Tracer", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap"]
+__all__ = [
+    "PH",
+    "PHBase",
+    "ProxyableClassMeta",
+    "Tracer",
+    "is_fx_symbolic_tracing",
+    "is_fx_tracing",
+    "symbolic_trace",
+    "wrap",
+]
 
 _tracing = 0
 # Functions that `wrap` named: (globals, name), and (class, method).
@@ -50,6 +60,19 @@ class PHBase:
 
 
 PH: PHBase = PHBase()
+
+
+class ProxyableClassMeta(type):
+    """A metaclass: while a function is traced, making an object from proxies is recorded as a call of its class.
+
+    An object that existed before becomes an attribute of the root.
+    """
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        proxy = _proxy_in((args, kwargs)) if is_fx_tracing() else None
+        if proxy is None:
+            return super().__call__(*args, **kwargs)
+        return proxy.tracer.create_proxy("call_function", cls, args, kwargs)
 
 
 class _Patches:
@@ -194,6 +217,13 @@ class Tracer(TracerBase):
         self.scope, self.module_stack, self.num_calls = Scope("", None), collections.OrderedDict(), {}
         self.node_name_to_scope: dict[str, Any] = {}
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        # Modules of functions, which cannot be copied, are the same for both.
+        copied = type(self).__new__(type(self))
+        for key, value in vars(self).items():
+            copied.__dict__[key] = copy.copy(value) if key == "_autowrap_modules" else copy.deepcopy(value, memo)
+        return copied
+
     def get_fresh_qualname(self, prefix: str) -> str:
         """A name for a new attribute of the root."""
         number = 0
@@ -223,6 +253,10 @@ class Tracer(TracerBase):
             raise NameError("parameter is not a member of this module")
         if isinstance(a, tuple) and hasattr(a, "_fields"):
             return self.create_node("call_function", type(a), tuple(self.create_arg(x) for x in a), {})
+        if isinstance(type(a), ProxyableClassMeta):
+            name = self.get_fresh_qualname(f"_{type(a).__name__}_constant_")
+            setattr(self.root, name, a)
+            return self.create_node("get_attr", name, (), {})
         if isinstance(a, _C.Tensor):
             name = self.tensor_attrs.get(id(a))
             if name is None:
@@ -348,12 +382,19 @@ class Tracer(TracerBase):
         _tracing += 1
         try:
             if isinstance(root, Module):
+                if not hasattr(type(root), self.traced_func_name):
+                    raise AssertionError(
+                        f"traced_func_name={self.traced_func_name} doesn't exist in {type(root).__name__}"
+                    )
                 self.root, function = root, getattr(type(root), self.traced_func_name)
                 self.root_module_name = root._get_name()
                 self.submodule_paths = {m: name for name, m in root.named_modules()}
             else:
                 self.root, function = Module(), root
             self.graph = Graph(tracer_cls=type(self))
+            code = getattr(inspect.unwrap(function), "__code__", None)
+            if code is not None:
+                self.graph._source = f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}"
             self.tensor_attrs = {
                 id(value): ".".join(filter(None, (path, name)))
                 for path, m in self.root.named_modules()

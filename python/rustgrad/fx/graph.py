@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -67,6 +68,8 @@ class Graph:
         self._owning_module = owning_module
         self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
         self._codegen = CodeGen()
+        # What it was traced from: file, line and function.
+        self._source = ""
 
     @property
     def owning_module(self) -> GraphModule | None:
@@ -114,6 +117,18 @@ class Graph:
         self._len += 1
         return node
 
+    def _expect(self, path, op, kind):
+        value = self.owning_module
+        for part in path.split(".") if value is not None else ():
+            value = getattr(value, part, self)
+            if value is self:
+                warnings.warn(
+                    f"Attempted to insert a {op} Node with no underlying reference in the owning GraphModule! Add a {kind} "
+                    f"{path!r} to it first.",
+                    stacklevel=3,
+                )
+                return
+
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
         """Adds an input; without `default_value` it must be given in a call."""
         return self.create_node(
@@ -121,7 +136,8 @@ class Graph:
         )
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
-        """Adds the value of an attribute of the root, by its path."""
+        """Adds the value of an attribute of the root, by its path. Warns if the module of the graph has none there."""
+        self._expect(qualified_name, "get_attr", "parameter, buffer or other attribute")
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(
@@ -131,7 +147,8 @@ class Graph:
         kwargs: dict[str, Any] | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Adds a call of a submodule of the root, by its path."""
+        """Adds a call of a submodule of the root, by its path. Warns if the module of the graph has none there."""
+        self._expect(module_name, "call_module", "module")
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(
@@ -184,7 +201,7 @@ class Graph:
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Graph:
         memo = {} if memo is None else memo
         copied = Graph(tracer_cls=self._tracer_cls, tracer_extras=self._tracer_extras)
-        copied._codegen = copy.copy(self._codegen)
+        copied._codegen, copied._source = copy.copy(self._codegen), self._source
         memo[id(self)] = copied
         values: dict[Node, Node] = {}
         output = copied.graph_copy(self, values, return_output_node=True)

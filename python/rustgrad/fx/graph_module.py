@@ -29,11 +29,11 @@ class _CodeOnlyModule(Module):
         self.__dict__ = body
 
 
-def _compiled(src, names):
+def _compiled(src, names, source):
     """The function `forward` of some code, whose lines tracebacks can show."""
     global _counter
     _counter += 1
-    file = f"<eval_with_key>.{_counter}"
+    file = f"<eval_with_key>.{_counter}" + (f" from {source}" if source else "")
     linecache.cache[file] = (len(src), None, src.splitlines(keepends=True), file)
     names = dict(names)
     exec(compile(src, file, "exec"), names)
@@ -78,7 +78,14 @@ def _assign_attr(value, target, path):
 
 def _rebuild(state, class_name, codegen_graph):
     """Unpickles a `GraphModule`."""
-    return GraphModule(_CodeOnlyModule(state), codegen_graph, class_name)
+    made = GraphModule(_CodeOnlyModule(state), codegen_graph, class_name)
+    # What the graph does not name comes along: modules, parameters, buffers and plain attributes.
+    for key in ("_parameters", "_buffers", "_modules"):
+        for name, value in state.get(key, {}).items():
+            made.__dict__[key].setdefault(name, value)
+    for key, value in state.items():
+        made.__dict__.setdefault(key, value)
+    return made
 
 
 class GraphModule(Module):
@@ -146,7 +153,7 @@ class GraphModule(Module):
         """Renews `forward` from the graph; returns the code."""
         written = self._graph.python_code("self")
         self.__dict__["_code"] = written.src
-        type(self).forward = _compiled(written.src, written.globals)
+        type(self).forward = _compiled(written.src, written.globals, self._graph._source)
         return written
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -240,9 +247,11 @@ class GraphModule(Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         skipped = ("_graph", "_create_node_hooks")
-        holder = _CodeOnlyModule({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k not in skipped})
-        copied = GraphModule(holder, copy.deepcopy(self._graph), type(self).__name__)
+        copied = type(self).__new__(type(self))
+        # Before its parts, which may refer to it.
         memo[id(self)] = copied
+        holder = _CodeOnlyModule({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k not in skipped})
+        GraphModule.__init__(copied, holder, copy.deepcopy(self._graph), type(self).__name__)
         for key, value in holder.__dict__.items():
             if key not in copied.__dict__ or key.endswith("_hooks") or key == "training":
                 copied.__dict__[key] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -138,6 +139,18 @@ class Interpreter:
         return map_arg(args, value)
 
 
+# Keys of `meta` that a node of a transformed graph takes over.
+_ORIGIN = (
+    "nn_module_stack",
+    "source_fn_stack",
+    "stack_trace",
+    "original_aten",
+    "from_node",
+    "quantization_tag",
+    "custom",
+)
+
+
 class Transformer(Interpreter):
     """Makes a new graph by running an old one with proxies; subclasses override the method of a kind of node."""
 
@@ -146,6 +159,7 @@ class Transformer(Interpreter):
 
         super().__init__(module)
         self.new_graph = Graph(tracer_cls=module.graph._tracer_cls)
+        self.new_graph.set_codegen(module.graph._codegen)
 
         class AppendingTracer(Tracer):
             def is_leaf_module(self, m, module_qualified_name):
@@ -153,6 +167,17 @@ class Transformer(Interpreter):
 
         self.tracer = AppendingTracer()
         self.tracer.graph, self.tracer.root, self.tracer.tensor_attrs = self.new_graph, module, {}
+
+    def run_node(self, n: Node) -> Any:
+        """The proxy of a node; what it adds to the new graph says where it comes from, as the node does."""
+        before = self.new_graph._root._prev
+        result = super().run_node(n)
+        kept = {key: copy.copy(n.meta[key]) for key in _ORIGIN if key in n.meta}
+        node = self.new_graph._root._prev
+        while kept and node is not before:
+            node.meta.update(kept)
+            node = node.prev
+        return result
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The proxy of an input."""

@@ -8,6 +8,8 @@ from typing import Any
 
 from .. import _C
 from .._checks import _assert
+from .._formats import layout, memory_format
+from .._ops import OpOverload
 from ._names import is_operator, qualified_name
 from .immutable_collections import immutable_dict, immutable_list
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
 
-BaseArgumentTypes = str | int | float | bool | complex | _C.dtype | _C.Tensor | _C.device
+BaseArgumentTypes = (
+    str | int | float | bool | complex | _C.dtype | _C.Tensor | _C.device | memory_format | layout | OpOverload
+)
 base_types = BaseArgumentTypes.__args__
 Target = Any
 Argument = Any

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..nn.modules.module import Module
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, _copy_attr
-from .node import Node
+from .node import Node, map_arg
+from .passes.utils.matcher_utils import InternalMatch, SubgraphMatcher
 
 __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with_filters"]
 
 
 class Match(NamedTuple):
-    """An occurrence: the node of its result, and the node of the graph for each of the pattern."""
+    """An occurrence: the pattern's node that it was found from, and the graph's node for each of the pattern."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -34,57 +36,16 @@ def _graph_of(pattern):
     return (pattern if isinstance(pattern, GraphModule) else symbolic_trace(pattern)).graph
 
 
-class _Matcher:
-    """Compares a piece of a graph with a pattern, from the result upwards."""
-
-    def __init__(self, pattern):
-        output = pattern.output_node()
-        self.results = output.all_input_nodes
-        self.inner = {n for n in pattern.nodes if n.op not in ("placeholder", "output")}
-
-    def match(self, anchor):
-        """The nodes for those of the pattern, or None."""
-        found: dict[Node, Node] = {}
-        if len(self.results) != 1 or not self._same(self.results[0], anchor, found):
-            return None
-        for theirs, ours in found.items():
-            if theirs in self.inner and theirs not in self.results:
-                # A value that others use must stay.
-                if any(user not in found.values() for user in ours.users):
-                    return None
-        return found
-
-    def _same(self, theirs, ours, found):
-        if theirs in found:
-            return found[theirs] is ours
-        if theirs.op == "placeholder":
-            found[theirs] = ours
-            return True
-        if not isinstance(ours, Node) or theirs.op != ours.op or theirs.target != ours.target:
-            return False
-        found[theirs] = ours
-        return self._same_values(theirs.args, ours.args, found) and self._same_values(theirs.kwargs, ours.kwargs, found)
-
-    def _same_values(self, theirs, ours, found):
-        if isinstance(theirs, Node):
-            return self._same(theirs, ours, found)
-        if isinstance(theirs, (tuple, list)):
-            if not isinstance(ours, (tuple, list)) or len(theirs) != len(ours):
-                return False
-            return all(self._same_values(a, b, found) for a, b in zip(theirs, ours, strict=True))
-        if isinstance(theirs, dict):
-            if not isinstance(ours, dict) or theirs.keys() != ours.keys():
-                return False
-            return all(self._same_values(value, ours[key], found) for key, value in theirs.items())
-        return type(theirs) is type(ours) and theirs == ours
-
-
 def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Match]:
     """Replaces in place every piece of `gm.graph` that does what `pattern` does by `replacement`.
 
     Args:
         gm (GraphModule): the module to change.
-        pattern, replacement (callable, Module or Graph): two functions of the same arguments with one result.
+        pattern, replacement (callable, Module or Graph): two functions of the same arguments with as many results. Values
+            inside the pattern may have no users outside it, its results may.
+
+    Raises:
+        RuntimeError: they take or return different numbers of values.
 
     Returns:
         The occurrences, which do not overlap.
@@ -96,60 +57,84 @@ def replace_pattern_with_filters(
     gm: GraphModule,
     pattern: Any,
     replacement: Any = None,
-    match_filters: list[Callable[[Match, Graph, Graph], bool]] | None = None,
+    match_filters: list[Callable[[InternalMatch, Graph, Graph], bool]] | None = None,
     ignore_literals: bool = False,
-    replacement_callback: Callable[[Match, Graph, Graph], Any] | None = None,
+    replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
+    node_name_match: str = "",
 ) -> list[ReplacedPatterns]:
     """`replace_pattern` for the occurrences that all filters `f(match, graph, pattern_graph)` accept.
 
     Args:
-        replacement_callback (callable): makes the replacement for a match, instead of `replacement`.
-
-    Raises:
-        NotImplementedError: `ignore_literals`.
+        ignore_literals (bool): numbers in the pattern match any.
+        replacement_callback (callable): makes the replacement graph for a match, instead of `replacement`.
+        node_name_match (str): a node with this in its name matches the pattern's result.
     """
-    if ignore_literals:
-        raise NotImplementedError("replace_pattern_with_filters: ignore_literals is not implemented")
     wanted = _graph_of(pattern)
-    matcher = _Matcher(wanted)
-    used: set[Node] = set()
-    found: list[ReplacedPatterns] = []
-    for anchor in list(gm.graph.nodes):
-        nodes = matcher.match(anchor) if anchor.op not in ("placeholder", "output") else None
-        if nodes is None or any(n in used for t, n in nodes.items() if t in matcher.inner):
-            continue
-        match = Match(anchor, nodes)
-        if not all(accept(match, gm.graph, wanted) for accept in match_filters or ()):
-            continue
-        used.update(n for t, n in nodes.items() if t in matcher.inner)
-        made = replacement_callback(match, gm.graph, wanted) if replacement_callback else replacement
-        found.append(_replace(gm, matcher, match, wanted, _graph_of(made), made))
+    matcher = SubgraphMatcher(wanted, ignore_literals=ignore_literals)
+    matches = matcher.match(gm.graph, node_name_match)
+    matches = [m for m in matches if all(accept(m, gm.graph, wanted) for accept in match_filters or ())]
+    if replacement is None and replacement_callback is None:
+        raise AssertionError("Must provide either a replacement GraphModule or a replacement callback")
+    common = None if replacement_callback else _graph_of(replacement)
+    # What has taken the place of the results of earlier matches.
+    now: dict[Node, Node] = {}
+    found = []
+    for match in matches:
+        made = common or replacement_callback(match, gm.graph, wanted)  # type: ignore[misc]
+        source = made.owning_module or replacement
+        found.append(_replace(gm, wanted, match, made, source, now))
     gm.recompile()
+    if isinstance(replacement, Module):
+        gm.delete_all_unused_submodules()
     return found
 
 
-def _replace(gm, matcher, match, pattern, replacement, source):
+def _replace(gm, pattern, match, replacement, source, now):
     inputs = [n for n in pattern.nodes if n.op == "placeholder"]
     others = [n for n in replacement.nodes if n.op == "placeholder"]
     if len(inputs) != len(others):
         raise RuntimeError("replace_pattern: pattern and replacement take different numbers of arguments")
-    # An earlier replacement may have taken the place of an input's node; then its users have the new one.
-    values = {o: match.nodes_map[i] for i, o in zip(inputs, others, strict=True) if i in match.nodes_map}
-    before = set(gm.graph.nodes)
-    owner = replacement.owning_module or source
+    values: dict[Node, Any] = {}
+    for i, (theirs, other) in enumerate(zip(inputs, others, strict=True)):
+        if theirs in match.nodes_map:
+            given = map_arg(match.placeholder_nodes[i], lambda n: now.get(n, n))
+            values[other] = match.placeholder_nodes[i] = match.nodes_map[theirs] = given
+        elif other.users:
+            raise RuntimeError(
+                f"replace_pattern: the replacement uses argument {i}, {other}, which the pattern does not use"
+            )
+        else:
+            values[other] = None
     for node in replacement.nodes:
         if node.op in ("get_attr", "call_module") and not _has(gm, node.target):
-            _copy_attr(owner, gm, node.target)
-    with gm.graph.inserting_before(match.anchor):
-        result = gm.graph.graph_copy(replacement, values)
+            _copy_attr(source, gm, node.target)
+    before = set(gm.graph.nodes)
+    with gm.graph.inserting_before(_first_user(gm.graph, match.returning_nodes)):
+        results = gm.graph.graph_copy(replacement, values)
+    results = tuple(results) if isinstance(results, (list, tuple)) else (results,)
+    if len(results) != len(match.returning_nodes):
+        raise RuntimeError(
+            f"replace_pattern: expected {len(match.returning_nodes)} results, as the pattern has, got {len(results)}"
+        )
     new = [n for n in gm.graph.nodes if n not in before]
-    target = result[0] if isinstance(result, (tuple, list)) and len(result) == 1 else result
-    match.anchor.replace_all_uses_with(target)
-    for theirs in reversed([n for n in pattern.nodes if n in matcher.inner]):
-        ours = match.nodes_map.get(theirs)
-        if ours is not None and not ours.users:
-            gm.graph.erase_node(ours)
-    return ReplacedPatterns(match.anchor, match.nodes_map, new)
+    for ours, result in zip(match.returning_nodes, results, strict=True):
+        ours.replace_all_uses_with(result)
+        now[ours] = result
+    for theirs in reversed(pattern.nodes):
+        if theirs.op not in ("placeholder", "output"):
+            gm.graph.erase_node(match.nodes_map[theirs])
+    return ReplacedPatterns(match.anchors[0], match.nodes_map, new)
+
+
+def _first_user(graph, results):
+    """The node before which a replacement may stand: everything that it reads has run, no result has been read."""
+    users = {user for n in results for user in n.users}
+    last = None
+    for node in graph.nodes:
+        if node in users:
+            return node
+        last = node if node in results else last
+    return last.next
 
 
 def _has(module, path):

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._base import ops, rand, relu
 from .._C import Tensor
+from ..overrides import overridable
 
 Sizes = int | Sequence[int]
 SomeSizes = int | Sequence[int | None] | None
@@ -59,6 +60,7 @@ def _max_pool(dims, input, kernel_size, stride, padding, dilation, ceil_mode, re
     return op(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@overridable
 def max_pool1d(
     input: Tensor,
     kernel_size: Sizes,
@@ -72,6 +74,7 @@ def max_pool1d(
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@overridable
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Sizes,
@@ -85,6 +88,7 @@ def max_pool1d_with_indices(
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
+@overridable
 def max_pool2d(
     input: Tensor,
     kernel_size: Sizes,
@@ -98,6 +102,7 @@ def max_pool2d(
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@overridable
 def max_pool3d(
     input: Tensor,
     kernel_size: Sizes,
@@ -111,27 +116,32 @@ def max_pool3d(
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def _sizes(output_size, input):
+def _sizes(name, dims, output_size, input):
     """The output's sizes, those of the input where they are None."""
     if isinstance(output_size, int):
         return output_size
     if output_size is None or input.dim() <= len(output_size):
         wanted = 0 if output_size is None else len(output_size)
         raise ValueError(f"Input dimension should be at least {wanted + 1}")
-    of_input = input.size()[-len(output_size) :]
+    if len(output_size) != dims:
+        raise RuntimeError(f"{name}: output_size must be {dims}")
+    of_input = input.size()[-dims:]
     return [n if size is None else size for size, n in zip(output_size, of_input, strict=True)]
 
 
+@overridable
 def adaptive_avg_pool2d(input: Tensor, output_size: SomeSizes) -> Tensor:
     """The means of `output_size` windows of `(N, C, H, W)` or `(C, H, W)`; None keeps a size."""
-    return _ADAPTIVE_AVG[2](input, _sizes(output_size, input))
+    return _ADAPTIVE_AVG[2](input, _sizes("adaptive_avg_pool2d", 2, output_size, input))
 
 
+@overridable
 def adaptive_avg_pool3d(input: Tensor, output_size: SomeSizes) -> Tensor:
     """The means of `output_size` windows of `(N, C, D, H, W)` or `(C, D, H, W)`; None keeps a size."""
-    return _ADAPTIVE_AVG[3](input, _sizes(output_size, input))
+    return _ADAPTIVE_AVG[3](input, _sizes("adaptive_avg_pool3d", 3, output_size, input))
 
 
+@overridable
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -139,32 +149,37 @@ def adaptive_max_pool1d_with_indices(
     return _ADAPTIVE_MAX[1](input, output_size)
 
 
+@overridable
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: SomeSizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool2d` with the place of each maximum in its channel."""
-    return _ADAPTIVE_MAX[2](input, _sizes(output_size, input))
+    return _ADAPTIVE_MAX[2](input, _sizes("adaptive_max_pool2d", 2, output_size, input))
 
 
+@overridable
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: SomeSizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool3d` with the place of each maximum in its channel."""
-    return _ADAPTIVE_MAX[3](input, _sizes(output_size, input))
+    return _ADAPTIVE_MAX[3](input, _sizes("adaptive_max_pool3d", 3, output_size, input))
 
 
+@overridable
 def adaptive_max_pool1d(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
     """The largest elements of `output_size` windows of `(N, C, L)` or `(C, L)`."""
     found = adaptive_max_pool1d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
+@overridable
 def adaptive_max_pool2d(input: Tensor, output_size: SomeSizes, return_indices: bool = False) -> Any:
     """The largest elements of `output_size` windows of `(N, C, H, W)` or `(C, H, W)`; None keeps a size."""
     found = adaptive_max_pool2d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
+@overridable
 def adaptive_max_pool3d(input: Tensor, output_size: SomeSizes, return_indices: bool = False) -> Any:
     """The largest elements of `output_size` windows of `(N, C, D, H, W)` or `(C, D, H, W)`; None keeps a size."""
     found = adaptive_max_pool3d_with_indices(input, output_size)
@@ -186,6 +201,7 @@ def _fractional(dims, input, kernel_size, output_size, output_ratio, samples):
     return _FRACTIONAL[dims](input, _each(kernel_size, dims), _each(output_size, dims), samples)
 
 
+@overridable
 def fractional_max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Sizes,
@@ -198,6 +214,7 @@ def fractional_max_pool2d_with_indices(
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@overridable
 def fractional_max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Sizes,
@@ -210,6 +227,7 @@ def fractional_max_pool3d_with_indices(
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@overridable
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Sizes,
@@ -223,6 +241,7 @@ def fractional_max_pool2d(
     return found if return_indices else found[0]
 
 
+@overridable
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Sizes,
@@ -248,6 +267,7 @@ def _lp_pool(dims, input, norm_type, kernel_size, stride, ceil_mode):
     return (mean.sign() * relu(mean.abs())).mul(count).pow(1.0 / norm_type)
 
 
+@overridable
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -255,6 +275,7 @@ def lp_pool1d(
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@overridable
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -262,6 +283,7 @@ def lp_pool2d(
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@overridable
 def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -304,6 +326,7 @@ def _max_unpool(dims, input, indices, kernel_size, stride, padding, output_size)
     return _UNPOOL[dims](input, indices, size)
 
 
+@overridable
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
@@ -316,6 +339,7 @@ def max_unpool1d(
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@overridable
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -328,6 +352,7 @@ def max_unpool2d(
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@overridable
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,

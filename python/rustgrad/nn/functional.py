@@ -10,6 +10,7 @@ import warnings
 from .._absent import getattr_of
 from .._base import ops, sigmoid, tanh
 from .._C import Tensor
+from ..overrides import overridable
 from . import _pooling, grad
 from ._attention import (  # the private ones too: subclasses of PyTorch's layers call them
     _canonical_mask,  # noqa: F401
@@ -55,6 +56,7 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warnin
     return reduction
 
 
+@overridable
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0, *, out: Tensor | None = None) -> Tensor:
     """`conv1d` of a sequence `(time, batch, in_channels)`.
 

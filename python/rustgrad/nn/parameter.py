@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, SupportsIndex
 
+from .. import overrides
 from .._base import Tensor, _disabled_torch_function_impl, empty
 from .._C import dtype as _dtype
 from .._typing import DeviceLike, Self
@@ -89,6 +90,9 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
     param = _rebuild_parameter(data, requires_grad, backward_hooks)
     param.__dict__.update(state)
     return param
+
+
+overrides._PLAIN.add(Parameter)
 
 
 class _BufferMeta(type(Tensor)):

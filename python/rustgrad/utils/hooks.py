@@ -12,7 +12,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from .._base import Tensor, is_grad_enabled
 
@@ -20,7 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..nn.modules.module import Module
 
-__all__ = ["BackwardHook", "RemovableHandle", "warn_if_has_hooks"]
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class RemovableHandle:
@@ -67,6 +68,12 @@ class RemovableHandle:
         self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.remove()
+
+
+def unserializable_hook(f: F) -> F:
+    """Marks a hook: pickling its tensor loses it without a warning. Returns it; a decorator."""
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return f
 
 
 def warn_if_has_hooks(tensor: Tensor) -> None:

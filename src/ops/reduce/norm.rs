@@ -5,7 +5,7 @@
 use super::extrema::{AMAX, AMIN};
 use super::sum_prod::{SUM_DIM, keepdim_form, reduced_dims, reduced_shape};
 use crate::cpu::reduce::{Reduce, reduce};
-use crate::dtype::{Category, DType, Scalar, default_dtype};
+use crate::dtype::{Category, DType, Scalar, default_dtype, promote};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::op::*;
@@ -23,21 +23,40 @@ pub static OPS: &[&Op] = &[
     &LOGSUMEXP,
 ];
 
-fn infer_norm(c: &Call) -> Result<Specs> {
-    let t = c.tensor(0)?;
-    let d = t.dtype();
-    if !d.is_differentiable() {
-        let name = d.scalar_type_name();
+/// What a norm computes in, `dtype=`, keeps every number of the input.
+fn check_dtypes(own: DType, asked: Option<DType>) -> Result<()> {
+    let name = own.scalar_type_name();
+    if !own.is_differentiable() {
         return Err(Error::not_implemented(format!(
             "Expected a floating point or complex tensor as input. Got {name}"
         )));
     }
-    if let Some(asked) = c.dtype("dtype")
-        && !asked.is_differentiable()
-    {
-        let name = asked.scalar_type_name();
-        return Err(Error::runtime(format!("dtype should be floating point or complex, but got {name}")));
-    }
+    let Some(asked) = asked else { return Ok(()) };
+    let wanted = asked.scalar_type_name();
+    let kind = if own.is_complex() { "complex" } else { "real" };
+    let problem = match () {
+        () if !asked.is_differentiable() => format!("dtype should be floating point or complex, but got {wanted}"),
+        () if own.is_complex() != asked.is_complex() => {
+            format!("dtype should be {kind} for {kind} inputs, but got {wanted}")
+        }
+        () if promote(own, asked)? != asked => format!(
+            "the dtype of the input ({name}) should be convertible without narrowing to the specified dtype ({wanted})"
+        ),
+        () => return Ok(()),
+    };
+    Err(Error::runtime(problem))
+}
+
+/// The matrix in the dtype that its norm is computed in.
+fn converted(t: &Tensor, asked: Option<DType>) -> Result<Tensor> {
+    check_dtypes(t.dtype(), asked)?;
+    Term::from(t).to_dtype(asked.unwrap_or(t.dtype())).ok()
+}
+
+fn infer_norm(c: &Call) -> Result<Specs> {
+    let t = c.tensor(0)?;
+    let d = t.dtype();
+    check_dtypes(d, c.dtype("dtype"))?;
     let dims = reduced_dims(c)?;
     let order = real_order("linalg.vector_norm", c.scalar(1)?)?;
     let nothing = dims.iter().any(|&d| t.size(d) == 0);
@@ -86,6 +105,8 @@ pub static VECTOR_NORM: Op = Op {
         ("f32[0], inf", "RuntimeError", "does not have an identity"),
         ("f32[2], 1j", "RuntimeError", "non-complex scalar"),
         ("f32[2], 2, 1", "IndexError", "Dimension out of range"),
+        ("f64[2], dtype=float32", "RuntimeError", "convertible without narrowing"),
+        ("c64[2], dtype=float32", "RuntimeError", "dtype should be complex for complex inputs"),
     ],
     ..OP
 };
@@ -138,6 +159,7 @@ pub static NORM: Op = Op {
         ("i64[3], 2", "NotImplementedError", "floating point or complex"),
         ("f32[3], 1j", "RuntimeError", "non-complex scalar"),
     ],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -176,7 +198,9 @@ pub static NORM_STR: Op = Op {
         MatrixNorm::Fro => VECTOR_NORM
             .call((c.tensor(0)?, 2, c.argument("dim").reborrow(), c.flag("keepdim"), c.dtype("dtype")))
             .outputs(),
-        MatrixNorm::Nuc => nuclear(c.tensor(0)?, c.opt_ints("dim").unwrap_or(&[]), c.flag("keepdim")).outputs(),
+        MatrixNorm::Nuc => {
+            nuclear(c.tensor(0)?, c.opt_ints("dim").unwrap_or(&[]), c.flag("keepdim"), c.dtype("dtype"))?.outputs()
+        }
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -186,6 +210,7 @@ pub static NORM_STR: Op = Op {
         "f32[2,3], 'fro', None, False, float64",
     ],
     errors: &[("f32[2,3], 'abc'", "RuntimeError", "only valid string values")],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -221,11 +246,9 @@ fn singular_values(t: &Tensor, (a, b): (i64, i64)) -> Term {
     crate::ops::linalg::svd::SVDVALS.call((crate::ops::view::reshape::PERMUTE.call((t, order)),))
 }
 
-fn nuclear(t: &Tensor, dims: &[i64], keepdim: bool) -> Term {
-    match matrix_dims(t, dims) {
-        Ok(d) => kept(singular_values(t, d).sum(&[-1], false), t, d, keepdim),
-        Err(e) => e.into(),
-    }
+fn nuclear(t: &Tensor, dims: &[i64], keepdim: bool, dtype: Option<DType>) -> Result<Term> {
+    let (t, d) = (&converted(t, dtype)?, matrix_dims(t, dims)?);
+    Ok(kept(singular_values(t, d).sum(&[-1], false), t, d, keepdim))
 }
 
 /// Restores the two dimensions of a matrix norm as ones.
@@ -245,8 +268,7 @@ fn real_order(name: &'static str, order: Scalar) -> Result<f64> {
 
 fn matrix_norm(t: &Tensor, order: Scalar, dims: &[i64], keepdim: bool, dtype: Option<DType>) -> Result<Term> {
     let order = real_order("linalg.matrix_norm", order)?;
-    let converted = Term::from(t).to_dtype(dtype.unwrap_or(t.dtype())).ok()?;
-    let t = &converted;
+    let t = &converted(t, dtype)?;
     let (a, b) = matrix_dims(t, dims)?;
     let n = t.ndim() as i64;
     // The maximum over no absolute values is zero, like their sum; the minimum does not exist.
@@ -289,7 +311,9 @@ pub static MATRIX_NORM: Op = Op {
         ("f32[3,3], 1, (0, 0)", "RuntimeError", "dims must be different"),
         ("f32[3,3], 1, (0,)", "RuntimeError", "dim must be a 2-tuple"),
         ("f32[3,3], 1j", "RuntimeError", "linalg.matrix_norm: Expected a non-complex scalar as the order of norm."),
+        ("c64[3,3], 1, dtype=float32", "RuntimeError", "dtype should be complex for complex inputs"),
     ],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -304,6 +328,7 @@ pub static MATRIX_NORM_STR: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[3,4]", "f32[2,3,4], 'fro', keepdim=True", "f32[2,0,3], 'nuc'"],
     errors: &[("f32[3,4], 'abc'", "RuntimeError", "not supported")],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -314,7 +339,7 @@ fn matrix_norm_str(c: &Call, dims: &[i64]) -> Result<Outputs> {
             let (a, b) = matrix_dims(t, dims)?;
             VECTOR_NORM.call((t, 2, [a, b], c.flag("keepdim"), c.dtype("dtype"))).outputs()
         }
-        MatrixNorm::Nuc => nuclear(t, dims, c.flag("keepdim")).outputs(),
+        MatrixNorm::Nuc => nuclear(t, dims, c.flag("keepdim"), c.dtype("dtype"))?.outputs(),
     }
 }
 fn unknown_order(_: &Op, given: &str) -> Error {

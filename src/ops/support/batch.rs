@@ -137,11 +137,17 @@ pub fn run(c: &BatchedCall) -> Result<Outputs> {
     }
 }
 
-/// An op that changes a copy of its first argument needs one for each example.
+/// An op that changes a copy of its first argument needs one for each example, and a draw that reads no batched tensor a
+/// draw for each.
 fn aligned(c: &BatchedCall) -> Result<Outputs> {
     let mut args = align(c)?;
-    if matches!(&c.op.body, Body::Kernel(k) if k.updates_self) && !c.is_batched(0) {
-        args[0] = Value::Owned(c.expanded(c.tensor(0)?)?);
+    let own = match &c.op.body {
+        Body::Kernel(k) if k.updates_self && !c.is_batched(0) => Some(0),
+        _ if (0..c.args.len()).any(|i| c.is_batched(i)) => None,
+        _ => (0..c.args.len()).find(|&i| c.args[i].as_tensor().is_some_and(|t| t.ndim() == c.rank())),
+    };
+    if let Some(i) = own {
+        args[i] = Value::Owned(c.expanded(c.tensor(i)?)?);
     }
     c.again(&args)
 }

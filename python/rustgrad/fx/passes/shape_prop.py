@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..._C import Tensor
+from ..._formats import channels_last, channels_last_3d, contiguous_format
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate
 
@@ -23,8 +24,12 @@ class TensorMetadata(NamedTuple):
     qparams: dict[str, Any]
 
 
+_FORMATS = (contiguous_format, channels_last, channels_last_3d)
+
+
 def _describe(tensor):
-    return TensorMetadata(tensor.shape, tensor.dtype, tensor.requires_grad, tensor.stride(), None, False, {})
+    lies_in = next((f for f in _FORMATS if tensor.is_contiguous(memory_format=f)), None)
+    return TensorMetadata(tensor.shape, tensor.dtype, tensor.requires_grad, tensor.stride(), lies_in, False, {})
 
 
 class ShapeProp(Interpreter):

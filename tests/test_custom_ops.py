@@ -1,0 +1,119 @@
+"""`library.custom_op`: writes, aliases, factories and batches of ops that a program defines."""
+
+import math
+
+import numpy as np
+import pytest
+from support import target
+
+pytestmark = pytest.mark.skipif(target.STAND_IN, reason="its words and kernels by device are rustgrad's own")
+
+
+def test_what_an_op_writes_to_has_a_new_version(torch):
+    @torch.library.custom_op("mine::sin_", mutates_args={"x", "rest"})
+    def sin_(x: torch.Tensor, rest: list[torch.Tensor], kept: torch.Tensor, n: int = 1) -> None:
+        np.sin(x.numpy(), out=x.numpy())
+
+    x, rest, kept = torch.ones(2), [torch.ones(1), torch.ones(1)], torch.ones(1)
+    sin_(x, kept=kept, rest=rest)
+    assert x[0].item() == pytest.approx(math.sin(1))
+    assert (x._version, [t._version for t in rest], kept._version) == (1, [1, 1], 0)
+    # A gradient that needs the old values says so instead of taking the new ones.
+    w = torch.ones(2, requires_grad=True)
+    y = (w * x).sum()
+    sin_(x, rest, kept)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+    with pytest.raises(RuntimeError, match="Cannot register autograd formula for non-functional operator"):
+        sin_.register_autograd(lambda ctx, g: g)
+
+    @torch.library.custom_op("mine::any_", mutates_args="unknown", device_types="cpu")
+    def any_(x: torch.Tensor, y: torch.Tensor | None) -> None:
+        pass
+
+    any_(x, None)
+    assert x._version == 3
+
+
+@pytest.mark.parametrize("returned", [lambda x: x, lambda x: x.view(-1), lambda x: (y := x.clone(), y[:1])])
+def test_what_an_op_returns_is_memory_of_its_own(torch, returned):
+    made = torch.library.custom_op("mine::alias", lambda x: returned(x), mutates_args=(), schema="(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match="may not alias any inputs"):
+        made(torch.ones(2))
+
+
+def test_an_op_without_tensors_runs_on_the_device_that_it_is_given(torch):
+    @torch.library.custom_op("mine::three", mutates_args={}, device_types="cpu")
+    def three(device: torch.device) -> torch.Tensor:
+        return torch.full((1,), 3.0)
+
+    assert three("cpu").item() == three(device=torch.device("cpu")).item() == 3
+    with pytest.raises(RuntimeError, match="three does not have a kernel registered for gpu"):
+        three("gpu")
+    three.register_fake(lambda device: torch.empty(1, device="meta"))
+    assert three("meta").is_meta
+    with pytest.raises(ValueError, match="required to have a `device: torch.device` argument"):
+        torch.library.custom_op("mine::four", lambda: None, mutates_args={}, device_types="cpu", schema="() -> Tensor")
+    four = torch.library.custom_op("mine::four", lambda: torch.ones(1), mutates_args={}, schema="() -> Tensor")
+    assert four().item() == 1
+    with pytest.raises(ValueError, match="required to have a `device: torch.device` argument"):
+        four.register_kernel("cpu")
+
+
+def test_arguments_that_are_written_to_are_checked(torch):
+    def f(x: torch.Tensor, n: int) -> None:
+        pass
+
+    with pytest.raises(ValueError, match="{'y'} in mutates_args were not found"):
+        torch.library.custom_op("mine::f", f, mutates_args={"y"})
+    with pytest.raises(ValueError, match='or the string "unknown"'):
+        torch.library.custom_op("mine::f", f, mutates_args="x")
+    with pytest.raises(ValueError, match="only Tensors or collections of Tensors can be mutated"):
+        torch.library.custom_op("mine::f", f, mutates_args={"n"})
+    with pytest.raises(ValueError, match="the op mutates {'x'}"):
+        torch.library.custom_op("mine::f", f, mutates_args=(), schema="(Tensor(a!) x, int n) -> ()")
+
+    def g(x: torch.Tensor, *, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+    named = torch.library.custom_op("mine::g", g, mutates_args=(), tags=torch.Tag.pointwise)
+    with pytest.raises(NotImplementedError, match="register_autograd with kwarg-only Tensor args"):
+        named.register_autograd(lambda ctx, grad: grad)
+
+
+def test_a_rule_for_batches(torch):
+    calls = []
+
+    @torch.library.custom_op("mine::cube", mutates_args=())
+    def cube(x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        return x**3 * scale
+
+    x = torch.arange(6.0).reshape(2, 3)
+    want = x**3 * 2
+    assert torch.equal(torch.vmap(lambda t: cube(t, 2.0))(x), want)
+
+    @cube.register_vmap
+    def batched(info, in_dims, x, scale):
+        calls.append((info.batch_size, in_dims))
+        return cube(x, scale), in_dims[0]
+
+    assert torch.equal(torch.vmap(lambda t: cube(t, 2.0), in_dims=1, out_dims=1)(x), want)
+    assert [size for size, _ in calls] == [3]
+    torch.library.register_vmap("mine::cube", lambda info, in_dims, x, scale: (x * 0, in_dims[0]))
+    assert torch.vmap(lambda t: cube(t, 2.0))(x).count_nonzero() == 0
+    with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+        cube(x.requires_grad_(), 2.0).sum().backward()
+
+
+def test_a_kernel_can_be_set_aside(torch):
+    @torch.library.custom_op("mine::one", mutates_args=())
+    def one(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    one.register_kernel("cpu")(lambda x: x + 2)
+    x = torch.zeros(1)
+    with one.set_kernel_enabled("cpu", False):
+        assert one(x).item() == 1
+        with one.set_kernel_enabled("cpu"):
+            assert one(x).item() == 2
+    assert one(x).item() == 2
