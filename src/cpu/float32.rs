@@ -212,6 +212,7 @@ impl Float for f32 {
             [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360360.0],
         );
         let y = (s - 0.5) * math::ln::<f64, F>(s) - s + (HALF_LN_2_PI + series) - math::ln::<f64, F>(factors);
+        let y = if z == 1.0 || z == 2.0 { 0.0 } else { y };
         let sine = math::sin::<f64, F>(std::f64::consts::PI * (x - x.round_ties_even())).abs();
         let y = if mirrored { LN_PI - math::ln::<f64, F>(sine) - y } else { y };
         (if x.abs() == f64::INFINITY { f64::INFINITY } else { y }) as f32
