@@ -117,7 +117,13 @@ mod watch {
     }
 
     impl Watch {
+        /// None where changes are not told: of a dict that shares its keys with those of other instances, whose values a store to an
+        /// attribute may change without a call (CPython 3.13).
         pub fn of(dict: &Bound<PyDict>) -> Option<Watch> {
+            // SAFETY: a live dict.
+            if unsafe { !(*dict.as_ptr().cast::<ffi::PyDictObject>()).ma_values.is_null() } {
+                return None;
+            }
             let (id, address) = (watcher()?, dict.as_ptr() as usize);
             // SAFETY: a live dict; the lock is held.
             if unsafe { ffi::PyDict_Watch(id, dict.as_ptr()) } < 0 {
