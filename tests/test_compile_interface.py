@@ -112,6 +112,26 @@ def test_is_compiling_is_settled_for_a_plan(torch):
         assert torch.compile(outer)(x).item() == -1
 
 
+def test_facts_of_dtypes_and_assertions_are_no_reason_to_run_eagerly(torch):
+    def f(x):
+        torch._assert(x.shape[0] == 2, "two rows")
+        torch._check(x.dim() == 2, lambda: "a matrix")
+        dtype = torch.promote_types(x.dtype, torch.get_default_dtype())
+        y = x.to(dtype).masked_fill(x > 0, torch.finfo(dtype).min)
+        return y if torch.is_grad_enabled() and torch.can_cast(dtype, torch.float16) else -y
+
+    g, x = torch.compile(f, fullgraph=True), torch.tensor([[1.0, -1.0], [2.0, -2.0]])
+    for _ in range(5):
+        assert torch.equal(g(x), f(x))
+    assert g._compiled_state.road == "replay"
+    with torch.no_grad():
+        assert torch.equal(g(x), f(x))
+    with pytest.raises(AssertionError, match="two rows"):
+        g(torch.ones(3, 1))
+    with pytest.raises(RuntimeError, match="a matrix"):
+        g(torch.ones(2))
+
+
 def test_explain(torch):
     f = torch.compile(lambda x: (x + 1) * 2)
     x = torch.ones(2)

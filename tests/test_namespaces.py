@@ -223,6 +223,8 @@ def test_the_profiler_survives_errors_and_nests(torch):
         pass
     with pytest.raises(AttributeError, match="no column"):
         prof.key_averages().table(sort_by="nothing")
+    assert "aten::" in prof.key_averages().table(sort_by="self_cpu_memory_usage", row_limit=3)
+    assert {e.self_cpu_memory_usage for e in prof.key_averages()} == {0} == {e.device_time_total for e in prof.events()}
     with module("autograd.profiler").profile() as old:
         torch.ones(2)
     assert "aten::ones" in old.table()

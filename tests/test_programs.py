@@ -315,3 +315,41 @@ def test_ops_that_may_launch_triton(torch):
         return x * 2
 
     assert twice(torch.ones(2)).tolist() == [2, 2] == torch.ops.programs_test.twice(torch.ones(2)).tolist()
+
+
+def test_private_names_of_modules_and_loaders(torch):
+    """Names with an underscore that libraries use all the same."""
+    layers = torch.nn.ModuleList([torch.nn.Linear(1, 1), torch.nn.ReLU()])
+    assert layers._get_abs_string_index(-1) == "1"
+    values = torch.nn.ParameterList([torch.ones(1), torch.zeros(1)])
+    assert values._get_abs_string_index(-2) == "0"
+    with pytest.raises(IndexError):
+        layers._get_abs_string_index(2)
+    model = torch.nn.BatchNorm1d(2)
+    replica = model._replicate_for_data_parallel()
+    assert type(replica) is torch.nn.BatchNorm1d and replica._is_replica and not replica._parameters
+    replica._buffers.clear()
+    assert len(model._buffers) == 3 and model.weight is not None
+    loader = torch.utils.data.DataLoader([1, 2, 3, 4], num_workers=1, persistent_workers=True)
+    assert loader._iterator is None
+    assert len(list(loader)) == 4 and len(loader._iterator._workers) == 1
+    (worker,) = loader._iterator._workers
+    assert worker.is_alive()
+    loader._iterator._shutdown_workers()
+    assert loader._iterator is None and not worker.is_alive()
+    assert len(list(loader)) == 4
+    (worker,) = loader._iterator._workers
+    loader._iterator = None
+    assert loader._iterator is None and not worker.is_alive()
+    assert torch.version.git_version and torch.version.xpu is None
+
+
+@own
+def test_what_collect_env_tells_tools(torch):
+    env = importlib.import_module("rustgrad.utils.collect_env")
+    assert env.run([sys.executable, "-c", "print(7)"]) == (0, "7", "") and env.run(["no-such-command"])[0] == 127
+    assert env.run_and_read_all(env.run, "exit 3") is None
+    assert env.run_and_parse_first_match(env.run, "echo version 4.5", r"version (\S+)") == "4.5"
+    assert env.get_platform() == sys.platform and isinstance(env.get_cpu_info(env.run), (str, type(None)))
+    for answer in (env.get_gcc_version(env.run), env.get_nvidia_driver_version(env.run), env.get_gpu_info(env.run)):
+        assert answer is None or isinstance(answer, str)

@@ -14,6 +14,7 @@ from ._C import Size, dtype
 from ._files import map_file
 from ._formats import layout, memory_format
 from ._typing import DeviceLike, Number
+from .overrides import overridable
 from .storage import TypedStorage, UntypedStorage
 
 __all__ = [
@@ -97,11 +98,13 @@ def is_neg(input: Tensor) -> bool:
     return _tensor("is_neg", input).is_neg()
 
 
+@overridable
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are never lazy."""
     return _tensor("resolve_conj", input)
 
 
+@overridable
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: there are no lazy negatives."""
     return _tensor("resolve_neg", input)
@@ -218,16 +221,19 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     return _C.Size(result)
 
 
+@overridable
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size and elements."""
     return _tensor("equal", input).equal(_tensor("equal", other))
 
 
+@overridable
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close: `|input - other| <= atol + rtol * |other|`."""
     return _tensor("allclose", input).allclose(other, rtol, atol, equal_nan)
 
 
+@overridable
 def tensordot(
     a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] | Tensor = 2, out: Tensor | None = None
 ) -> Tensor:
@@ -245,6 +251,7 @@ def tensordot(
     return _C.ops["tensordot"](a, b, dims, out=out)
 
 
+@overridable
 def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, ...]:
@@ -302,6 +309,7 @@ def _letters(subscripts):
     return "".join(letters)
 
 
+@overridable
 def einsum(*args: Any) -> Tensor:
     """Multiplies operands and sums over index letters: `einsum("ij,jk->ik", a, b)`.
 
@@ -321,11 +329,13 @@ def einsum(*args: Any) -> Tensor:
     return _C.ops["einsum"](*args)
 
 
+@overridable
 def is_nonzero(input: Tensor) -> bool:
     """Whether the element of a one-element tensor is not zero."""
     return bool(_tensor("is_nonzero", input))
 
 
+@overridable
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size."""
     return _tensor("is_same_size", input).shape == other.shape

@@ -7,6 +7,7 @@ from typing import Any
 
 from ._base import ops
 from ._C import Tensor
+from .overrides import overridable
 from .return_types import _make
 
 __all__ = ["histogramdd"]
@@ -14,6 +15,7 @@ __all__ = ["histogramdd"]
 _Result = _make("histogramdd", ("hist", "bin_edges"))
 
 
+@overridable
 def histogramdd(
     input: Tensor,
     bins: Any,

@@ -14,6 +14,7 @@ from typing import Any
 from . import _C
 from ._base import Tensor, ops
 from .autograd import Function, no_grad
+from .overrides import overridable
 
 __all__ = ["lobpcg"]
 
@@ -25,6 +26,7 @@ def _floating(A):
     return A.dtype if A.dtype.is_floating_point else _C.float32
 
 
+@overridable
 def lobpcg(
     A: Tensor,
     k: int | None = None,

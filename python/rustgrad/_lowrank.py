@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ._base import ops
 from ._C import Tensor
+from .overrides import overridable
 
 __all__ = ["pca_lowrank", "svd_lowrank"]
 
@@ -21,6 +22,7 @@ def _basis(matrix, adjoint, columns, passes):
     return q
 
 
+@overridable
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of a nearly optimal approximation `A - M = U diag(S) V^H` of rank `q`.
 
@@ -44,6 +46,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
     return basis.matmul(u), s, vh.mH
 
 
+@overridable
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of rows: `svd_lowrank` of `A`, centred by default.
 

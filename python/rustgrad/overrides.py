@@ -10,7 +10,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _C
 from ._absent import getattr_of
@@ -30,6 +30,7 @@ __all__ = [
     "wrap_torch_function",
 ]
 
+F = TypeVar("F", bound=Callable[..., Any])
 _disabled = _C._disabled_torch_function_impl
 
 
@@ -178,6 +179,20 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
         return wrapped
 
     return decorate
+
+
+def overridable(function: F) -> F:
+    """A decorator for this package's functions: any argument, or item of a list, may override them, as it may an op."""
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if _C._overridden(args, kwargs):
+            given = [*args, *kwargs.values()]
+            lists = [item for value in given if isinstance(value, (list, tuple)) for item in value]
+            return handle_torch_function(public, given + lists, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return public  # type: ignore[return-value]
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -8,6 +8,7 @@ import warnings
 from .. import _base
 from .._base import Tensor, cat, matmul, ops, zeros
 from .._C import dtype
+from ..overrides import overridable
 
 __all__ = ["multi_head_attention_forward"]
 
@@ -172,6 +173,7 @@ def _check_bias_kv(bias_k, bias_v, static_k, static_v):
                 raise AssertionError(f"bias cannot be added to static {name}.")
 
 
+@overridable
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from .._base import cat, clamp_min, int64, minimum, ops
 from .._C import Tensor
+from ..overrides import overridable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["linear_cross_entropy", "triplet_margin_with_distance_loss"]
 
 
+@overridable
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -52,6 +54,7 @@ def _reduced(values, reduction):
     return values if reduction == "none" else values.mean() if reduction == "mean" else values.sum()
 
 
+@overridable
 def linear_cross_entropy(
     input: Tensor,
     linear_weight: Tensor,
@@ -84,7 +87,7 @@ def linear_cross_entropy(
             "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
             "label_smoothing == 0, target.dtype == int64 (or a probability target with dtype matching input and "
             "requires_grad == False), out_features == ().",
-            stacklevel=2,
+            stacklevel=3,
         )
     rows = math.prod(linear_weight.shape[:-1])
     bias = None if linear_bias is None else linear_bias.reshape(rows)

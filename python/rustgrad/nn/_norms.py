@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .._base import ops
 from .._C import Tensor
+from ..overrides import overridable
 
 _batch_norm = ops["batch_norm"]
 _group_norm = ops["group_norm"]
@@ -18,6 +19,7 @@ def _check_batch(size: Sequence[int]) -> None:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
 
 
+@overridable
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -43,6 +45,7 @@ def batch_norm(
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
 
+@overridable
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -63,6 +66,7 @@ def instance_norm(
     return _instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
+@overridable
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -80,6 +84,7 @@ def group_norm(
     return _group_norm(input, num_groups, weight, bias, eps, False)
 
 
+@overridable
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divides each channel of `(N, C, *)` by a power of the squares of `size` neighbouring channels: see
     `nn.LocalResponseNorm`.

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._base import ops, rand, relu
 from .._C import Tensor
+from ..overrides import overridable
 
 Sizes = int | Sequence[int]
 SomeSizes = int | Sequence[int | None] | None
@@ -59,6 +60,7 @@ def _max_pool(dims, input, kernel_size, stride, padding, dilation, ceil_mode, re
     return op(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@overridable
 def max_pool1d(
     input: Tensor,
     kernel_size: Sizes,
@@ -72,6 +74,7 @@ def max_pool1d(
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@overridable
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Sizes,
@@ -85,6 +88,7 @@ def max_pool1d_with_indices(
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
+@overridable
 def max_pool2d(
     input: Tensor,
     kernel_size: Sizes,
@@ -98,6 +102,7 @@ def max_pool2d(
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@overridable
 def max_pool3d(
     input: Tensor,
     kernel_size: Sizes,
@@ -122,16 +127,19 @@ def _sizes(output_size, input):
     return [n if size is None else size for size, n in zip(output_size, of_input, strict=True)]
 
 
+@overridable
 def adaptive_avg_pool2d(input: Tensor, output_size: SomeSizes) -> Tensor:
     """The means of `output_size` windows of `(N, C, H, W)` or `(C, H, W)`; None keeps a size."""
     return _ADAPTIVE_AVG[2](input, _sizes(output_size, input))
 
 
+@overridable
 def adaptive_avg_pool3d(input: Tensor, output_size: SomeSizes) -> Tensor:
     """The means of `output_size` windows of `(N, C, D, H, W)` or `(C, D, H, W)`; None keeps a size."""
     return _ADAPTIVE_AVG[3](input, _sizes(output_size, input))
 
 
+@overridable
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -139,6 +147,7 @@ def adaptive_max_pool1d_with_indices(
     return _ADAPTIVE_MAX[1](input, output_size)
 
 
+@overridable
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: SomeSizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -146,6 +155,7 @@ def adaptive_max_pool2d_with_indices(
     return _ADAPTIVE_MAX[2](input, _sizes(output_size, input))
 
 
+@overridable
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: SomeSizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -153,18 +163,21 @@ def adaptive_max_pool3d_with_indices(
     return _ADAPTIVE_MAX[3](input, _sizes(output_size, input))
 
 
+@overridable
 def adaptive_max_pool1d(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
     """The largest elements of `output_size` windows of `(N, C, L)` or `(C, L)`."""
     found = adaptive_max_pool1d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
+@overridable
 def adaptive_max_pool2d(input: Tensor, output_size: SomeSizes, return_indices: bool = False) -> Any:
     """The largest elements of `output_size` windows of `(N, C, H, W)` or `(C, H, W)`; None keeps a size."""
     found = adaptive_max_pool2d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
+@overridable
 def adaptive_max_pool3d(input: Tensor, output_size: SomeSizes, return_indices: bool = False) -> Any:
     """The largest elements of `output_size` windows of `(N, C, D, H, W)` or `(C, D, H, W)`; None keeps a size."""
     found = adaptive_max_pool3d_with_indices(input, output_size)
@@ -186,6 +199,7 @@ def _fractional(dims, input, kernel_size, output_size, output_ratio, samples):
     return _FRACTIONAL[dims](input, _each(kernel_size, dims), _each(output_size, dims), samples)
 
 
+@overridable
 def fractional_max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Sizes,
@@ -198,6 +212,7 @@ def fractional_max_pool2d_with_indices(
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@overridable
 def fractional_max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Sizes,
@@ -210,6 +225,7 @@ def fractional_max_pool3d_with_indices(
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@overridable
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Sizes,
@@ -223,6 +239,7 @@ def fractional_max_pool2d(
     return found if return_indices else found[0]
 
 
+@overridable
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Sizes,
@@ -248,6 +265,7 @@ def _lp_pool(dims, input, norm_type, kernel_size, stride, ceil_mode):
     return (mean.sign() * relu(mean.abs())).mul(count).pow(1.0 / norm_type)
 
 
+@overridable
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -255,6 +273,7 @@ def lp_pool1d(
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@overridable
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -262,6 +281,7 @@ def lp_pool2d(
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@overridable
 def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -304,6 +324,7 @@ def _max_unpool(dims, input, indices, kernel_size, stride, padding, output_size)
     return _UNPOOL[dims](input, indices, size)
 
 
+@overridable
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
@@ -316,6 +337,7 @@ def max_unpool1d(
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@overridable
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -328,6 +350,7 @@ def max_unpool2d(
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@overridable
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,
