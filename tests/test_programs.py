@@ -353,3 +353,24 @@ def test_what_collect_env_tells_tools(torch):
     assert env.get_platform() == sys.platform and isinstance(env.get_cpu_info(env.run), (str, type(None)))
     for answer in (env.get_gcc_version(env.run), env.get_nvidia_driver_version(env.run), env.get_gpu_info(env.run)):
         assert answer is None or isinstance(answer, str)
+
+
+def test_a_compiled_module_takes_another_original(torch):
+    """Libraries unwrap the original of a compiled module and put what is left back."""
+    inner = torch.nn.Linear(2, 1)
+    compiled = torch.compile(torch.nn.Sequential(inner))
+    compiled._orig_mod = inner
+    assert (
+        compiled._orig_mod is inner and set(dict(compiled.named_parameters())) >= {"weight", "bias"} or target.STAND_IN
+    )
+    assert torch.equal(compiled(torch.ones(1, 2)), inner(torch.ones(1, 2))) and "_orig_mod" not in inner._modules
+
+
+def test_a_plateau_is_handled_by_what_replaces_its_method(torch):
+    """With the epoch, as in PyTorch."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule, seen = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0), []
+    schedule._reduce_lr = seen.append
+    for metric in (1.0, 2.0, 3.0):
+        schedule.step(metric)
+    assert seen == [2, 3] and optimizer.param_groups[0]["lr"] == 1.0
