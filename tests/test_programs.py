@@ -374,3 +374,69 @@ def test_a_plateau_is_handled_by_what_replaces_its_method(torch):
     for metric in (1.0, 2.0, 3.0):
         schedule.step(metric)
     assert seen == [2, 3] and optimizer.param_groups[0]["lr"] == 1.0
+
+
+def test_names_for_absent_kinds_of_tensors_and_pipes(torch):
+    """Libraries import them and ask for their classes; what is made of them is refused with a hint."""
+    pipes = importlib.import_module(f"{torch.__name__}.utils.data.datapipes.iter.combinatorics")
+    assert not isinstance([], pipes.ShufflerIterDataPipe)
+    assert issubclass(pipes.ShufflerIterDataPipe, torch.utils.data.IterableDataset)
+    config = torch._inductor.config
+    before, config.triton.unique_kernel_names = config.triton.unique_kernel_names, True
+    assert config.triton.unique_kernel_names is True
+    config.triton.unique_kernel_names = before
+    assert torch._functorch.config is not None
+    flex = importlib.import_module(f"{torch.__name__}.nn.attention.flex_attention")
+    assert flex._mask_mod_signature and flex._score_mod_signature
+
+
+@own
+def test_nested_tensors_are_refused_with_a_hint(torch):
+    with pytest.raises(NotImplementedError, match="pad_sequence"):
+        torch.nested.nested_tensor([torch.ones(1), torch.ones(2)])
+    checkpoint = importlib.import_module("rustgrad.distributed.checkpoint")
+    with pytest.raises(NotImplementedError, match=r"rustgrad\.save"):
+        checkpoint.save({})
+
+
+def test_states_by_the_names_of_parameters(torch):
+    """`distributed.checkpoint.state_dict` for one process: an optimizer's state survives another order of its groups."""
+    states = importlib.import_module(f"{torch.__name__}.distributed.checkpoint.state_dict")
+
+    def make(*order):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+        groups = [{"params": model[i].parameters(), "lr": 0.1 * (i + 1)} for i in order]
+        return model, torch.optim.Adam(groups)
+
+    def step(model, optimizer):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).square().sum().backward()
+        optimizer.step()
+
+    model, optimizer = make(0, 1)
+    step(model, optimizer)
+    own, optim = states.get_state_dict(model, optimizer)
+    assert list(own) == ["0.weight", "0.bias", "1.weight", "1.bias"] == list(optim["state"])
+    assert [g["params"] for g in optim["param_groups"]] == [["0.weight", "0.bias"], ["1.weight", "1.bias"]]
+    own = {k: v.clone() for k, v in own.items()}
+    optim["state"] = {k: {n: t.clone() for n, t in v.items()} for k, v in optim["state"].items()}
+    other, reordered = make(1, 0)
+    keys = states.set_state_dict(other, reordered, model_state_dict=own, optim_state_dict=optim)
+    assert not keys.missing_keys and [g["lr"] for g in reordered.param_groups] == [0.2, 0.1]
+    step(model, optimizer)
+    step(other, reordered)
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert list(states.get_model_state_dict(model, submodules={model[1]})) == ["1.weight", "1.bias"]
+    model[0].weight.requires_grad_(False)
+    options = states.StateDictOptions(ignore_frozen_params=True)
+    assert "0.weight" not in states.get_model_state_dict(model, options=options)
+    with torch.device("meta"):
+        empty = torch.nn.Linear(2, 1)
+    loaded = {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}
+    states.set_model_state_dict(empty, loaded, options=states.StateDictOptions(full_state_dict=True))
+    assert empty(torch.ones(1, 2)).tolist() == [[2.0]]
+    with pytest.raises(RuntimeError, match="Missing key"):
+        states.set_model_state_dict(model, {})
+    assert states.set_model_state_dict(model, {}, options=states.StateDictOptions(strict=False)).missing_keys

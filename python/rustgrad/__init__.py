@@ -59,6 +59,7 @@ _SUBMODULES = (
     "__config__",
     "__future__",
     "_dynamo",
+    "_functorch",
     "_inductor",
     "accelerator",
     "amp",
@@ -85,6 +86,7 @@ _SUBMODULES = (
     "masked",
     "mps",
     "multiprocessing",
+    "nested",
     "nn",
     "onnx",
     "ops",
@@ -185,7 +187,7 @@ def _fill_namespace(names):
 
 __all__ = sorted(
     {*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"}
-    - {"__config__", "__future__", "_dynamo", "_inductor"}
+    - {"__config__", "__future__", "_dynamo", "_functorch", "_inductor"}
 )
 # A function written in Python in PyTorch, of which libraries ask whether it has this keyword.
 _C.ops["meshgrid"].__kwdefaults__ = {"indexing": None}

@@ -44,3 +44,7 @@ class SummaryWriter(_package.SummaryWriter):
 for _name in dir(_package.SummaryWriter):
     if _name.startswith("add_") and _name != "add_graph":
         setattr(SummaryWriter, _name, _taking_tensors(getattr(_package.SummaryWriter, _name)))
+
+
+def __dir__() -> list[str]:
+    return __all__
