@@ -297,6 +297,11 @@ def test_functions_in_python_are_overridden_as_themselves(torch):
         function(*args, **kwargs)
         assert seen[0] is function, function.__name__
         assert seen.count(function) == 1
+    graph = torch.fx.symbolic_trace(lambda a, b: torch.einsum("ij,jk", [a, b]) + torch.einsum("ij,jk", a, b))
+    assert [len(n.args) for n in graph.graph.nodes if n.target is torch.einsum] == [3, 3]
+    assert torch.equal(graph(x, x), 2 * (x @ x))
+    with pytest.raises(ValueError, match="at least one operand"):
+        torch.einsum("ij->ji", [])
     assert torch.einsum("ij->ji", Plain(x))[:2] == ("einsum", ["Plain"])
     assert F.max_pool2d(Plain(image.as_subclass(torch.Tensor)), 2)[0] == "max_pool2d"
     seen.clear()

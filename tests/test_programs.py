@@ -394,6 +394,10 @@ def test_names_for_absent_kinds_of_tensors_and_pipes(torch):
 def test_nested_tensors_are_refused_with_a_hint(torch):
     with pytest.raises(NotImplementedError, match="pad_sequence"):
         torch.nested.nested_tensor([torch.ones(1), torch.ones(2)])
+    fsdp = importlib.import_module("rustgrad.distributed.fsdp")
+    assert not isinstance(torch.nn.Linear(1, 1), fsdp.FullyShardedDataParallel) and fsdp.ShardingStrategy.NO_SHARD
+    with pytest.raises(NotImplementedError, match="use the module itself"):
+        fsdp.FullyShardedDataParallel(torch.nn.Linear(1, 1))
     checkpoint = importlib.import_module("rustgrad.distributed.checkpoint")
     with pytest.raises(NotImplementedError, match=r"rustgrad\.save"):
         checkpoint.save({})

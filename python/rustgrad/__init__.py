@@ -140,6 +140,8 @@ _LAZY = {
     "load": "serialization",
     "Future": "futures",
     "PyTorchFileReader": "_file_reader",
+    "_convert_indices_from_coo_to_csr": "_row_pointers",
+    "_convert_indices_from_csr_to_coo": "_row_pointers",
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
     "fork_rng": "random",
@@ -186,7 +188,7 @@ def _fill_namespace(names):
 
 
 __all__ = sorted(
-    {*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"}
+    {*_fill_namespace(globals()), *_SUBMODULES, *(n for n in _LAZY if n[0] != "_"), "Storage", "__version__"}
     - {"__config__", "__future__", "_dynamo", "_functorch", "_inductor"}
 )
 # A function written in Python in PyTorch, of which libraries ask whether it has this keyword.
