@@ -1,5 +1,6 @@
 """What libraries ask of PyTorch beside its ops: classes' modules, notes on functions, names to import, loaders of their own."""
 
+import copy
 import importlib
 import operator
 import os
@@ -444,3 +445,41 @@ def test_states_by_the_names_of_parameters(torch):
     with pytest.raises(RuntimeError, match="Missing key"):
         states.set_model_state_dict(model, {})
     assert states.set_model_state_dict(model, {}, options=states.StateDictOptions(strict=False)).missing_keys
+
+
+def test_optimizers_of_libraries_keep_their_numbers(torch):
+    """A state that counts steps in an int is loaded as it is; the package's own optimizers make tensors of old checkpoints."""
+
+    class Counting(torch.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {"lr": 0.1})
+
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    state = self.state[p]
+                    state["step"] = state.get("step", 0) + 1
+                    p.data.sub_(p.grad, alpha=group["lr"] * (1 - 0.999 ** state["step"]))
+
+    p = torch.nn.Parameter(torch.ones(2))
+    p.grad = torch.ones(2)
+    first, second = Counting([p]), Counting([p])
+    first.step()
+    second.load_state_dict(first.state_dict())
+    assert type(second.state[p]["step"]) is int and second.state[p]["step"] == 1
+    assert type(copy.deepcopy(second).state_dict()["state"][0]["step"]) is int
+    for kind, names in (
+        (torch.optim.Adam, ["step"]),
+        (torch.optim.ASGD, ["step", "eta", "mu"]),
+        (torch.optim.NAdam, ["mu_product"]),
+    ):
+        optimizer = kind([p])
+        optimizer.step()
+        old = optimizer.state_dict()
+        old["state"][0].update({name: old["state"][0][name].item() for name in names})
+        optimizer.load_state_dict(old)
+        assert all(isinstance(optimizer.state[p][name], torch.Tensor) for name in names)
+        optimizer.step()
+    sgd = torch.optim.SGD([p], lr=0.1)
+    sgd.load_state_dict({"state": {0: {"step": 3}}, "param_groups": sgd.state_dict()["param_groups"]})
+    assert type(sgd.state[p]["step"]) is int
