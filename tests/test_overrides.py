@@ -4,6 +4,9 @@ import copy
 import pickle
 
 import pytest
+from support import target
+
+own = pytest.mark.skipif(target.STAND_IN, reason="what rustgrad answers where PyTorch has more")
 
 
 class Plain:
@@ -310,6 +313,7 @@ def test_functions_in_python_are_overridden_as_themselves(torch):
     assert not seen
 
 
+@own
 def test_warnings_of_functions_in_python_name_the_caller(torch):
     x = torch.ones(8)
     with pytest.warns(UserWarning, match="window was not provided") as seen:
@@ -319,6 +323,7 @@ def test_warnings_of_functions_in_python_name_the_caller(torch):
     assert {w.filename for w in [*seen, *pairs]} == {__file__}
 
 
+@own
 def test_ops_behind_functions_in_python_are_pickled(torch):
     """A module shows the Python function under the op's name; the op is named by the table."""
     ops = torch._C.ops
