@@ -89,6 +89,49 @@ def test_stances_disable_and_reset(torch):
     assert seen == [True] and not torch.compiler.is_compiling()
 
 
+def test_is_compiling_is_settled_for_a_plan(torch):
+    """True in each road that a plan may replace, as in PyTorch, and no reason to run the function as it is."""
+
+    def f(x):
+        return x + 1 if torch.compiler.is_compiling() else x - 1
+
+    g, x = torch.compile(f, fullgraph=True), torch.zeros(1)
+    assert [g(x).item() for _ in range(5)] == [1.0] * 5 and g._compiled_state.road == "replay"
+    assert f(x).item() == -1 and torch.compiler.disable(lambda: g(x))().item() == -1
+    with torch.compiler.set_stance("force_eager"):
+        assert g(x).item() == -1
+    with torch.compiler.set_stance("eager_on_recompile"):
+        assert g(x).item() == 1 and g(torch.zeros(2)).tolist() == [-1, -1] and g._compiled_state.road == "eager"
+
+    def outer(x):
+        with torch.compiler.set_stance("force_eager"):
+            return f(x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert torch.compile(outer)(x).item() == -1
+
+
+def test_facts_of_dtypes_and_assertions_are_no_reason_to_run_eagerly(torch):
+    def f(x):
+        torch._assert(x.shape[0] == 2, "two rows")
+        torch._check(x.dim() == 2, lambda: "a matrix")
+        dtype = torch.promote_types(x.dtype, torch.get_default_dtype())
+        y = x.to(dtype).masked_fill(x > 0, torch.finfo(dtype).min)
+        return y if torch.is_grad_enabled() and torch.can_cast(dtype, torch.float16) else -y
+
+    g, x = torch.compile(f, fullgraph=True), torch.tensor([[1.0, -1.0], [2.0, -2.0]])
+    for _ in range(5):
+        assert torch.equal(g(x), f(x))
+    assert g._compiled_state.road == "replay"
+    with torch.no_grad():
+        assert torch.equal(g(x), f(x))
+    with pytest.raises(AssertionError, match="two rows"):
+        g(torch.ones(3, 1))
+    with pytest.raises(RuntimeError, match="a matrix"):
+        g(torch.ones(2))
+
+
 def test_explain(torch):
     f = torch.compile(lambda x: (x + 1) * 2)
     x = torch.ones(2)

@@ -31,6 +31,25 @@ def test_names(torch, name):
     assert torch.can_cast(torch.int64, d) and torch.can_cast(d, torch.complex64) and not torch.can_cast(d, torch.int8)
 
 
+@pytest.mark.parametrize("name", [f"{u}int{n}" for n in range(1, 8) for u in ("", "u")])
+def test_integers_of_few_bits(torch, name):
+    """Libraries list them where they choose how weights are stored; no tensor has them."""
+    d = getattr(torch, name)
+    assert (str(d), d.itemsize, d.is_floating_point, d.is_signed) == (f"torch.{name}", 1, False, name[0] == "i")
+    assert pickle.loads(pickle.dumps(d)) is d and d is not torch.int8
+
+
+@own
+def test_quantised_dtypes_are_names(torch):
+    sizes = {"qint8": 1, "quint8": 1, "qint32": 4, "quint4x2": 1, "quint2x4": 1, "bits8": 1, "bits16": 2}
+    for name, size in sizes.items():
+        d = getattr(torch, name)
+        assert (repr(d), d.itemsize, d.is_floating_point) == (f"torch.{name}", size, False)
+        with pytest.raises(NotImplementedError, match=f"tensors of dtype torch.{name} are not supported"):
+            torch.zeros(1, dtype=d)
+    assert torch.float4_e2m1fn_x2.is_floating_point and torch.qint8.is_signed and not torch.quint8.is_signed
+
+
 def test_complex_half(torch):
     assert torch.chalf is torch.complex32 and torch.complex32.to_real() is torch.float16
     assert torch.complex32.to_complex() is torch.complex32

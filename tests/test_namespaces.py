@@ -1,5 +1,6 @@
 """Namespaces that programs ask or decorate with: jit, compiler, distributed, hub, overrides, profiler, benchmark and others."""
 
+import dataclasses
 import hashlib
 import importlib
 import json
@@ -222,6 +223,8 @@ def test_the_profiler_survives_errors_and_nests(torch):
         pass
     with pytest.raises(AttributeError, match="no column"):
         prof.key_averages().table(sort_by="nothing")
+    assert "aten::" in prof.key_averages().table(sort_by="self_cpu_memory_usage", row_limit=3)
+    assert {e.self_cpu_memory_usage for e in prof.key_averages()} == {0} == {e.device_time_total for e in prof.events()}
     with module("autograd.profiler").profile() as old:
         torch.ones(2)
     assert "aten::ones" in old.table()
@@ -248,6 +251,22 @@ def test_timers(torch):
     assert m.number_per_run == 50 and 0 < m.median < 1 and m.mean == m.median and m.task_spec.label == "add"
     many = timer.blocked_autorange(min_run_time=0.02)
     assert sum(many.raw_times) >= 0.02 and many.iqr >= 0 and "add" in repr(many) and many.significant_figures >= 1
+    spec = dataclasses.replace(m.task_spec, setup="x = 1\ny = 2")
+    lines = repr(b.Measurement(10, [0.02, 0.03, 0.04, 0.05, 0.06], spec)).splitlines()
+    assert lines[1:] == [
+        "add: three",
+        "now",
+        "setup:",
+        "  x = 1",
+        "  y = 2",
+        "",
+        "  Median: 4.00 ms",
+        "  IQR:    2.00 ms (3.00 to 5.00)",
+        "  5 measurements, 10 runs per measurement, 1 thread",
+        "  WARNING: Interquartile range is 50.0% of the median measurement.",
+        "           This suggests significant environmental influence.",
+    ]
+    assert repr(b.Measurement(7, [0.07], spec)).endswith("\n  10.00 ms\n  1 measurement, 7 runs , 1 thread")
     text = str(b.Compare([m, many]))
     assert "add" in text and "three" in text and "now" in text
     threads = torch.get_num_threads()

@@ -4,6 +4,9 @@ import copy
 import pickle
 
 import pytest
+from support import target
+
+own = pytest.mark.skipif(target.STAND_IN, reason="what rustgrad answers where PyTorch has more")
 
 
 class Plain:
@@ -304,3 +307,67 @@ def test_results_of_functions_written_in_python_keep_the_class(torch, kind):
     t = torch.ones(1, 2, 4, 4).as_subclass(kind)
     pooled, places = torch.nn.functional.max_pool2d(t, 2, return_indices=True)
     assert type(pooled) is type(places) is type(torch.nn.functional.group_norm(t, 2)) is kind
+
+
+def test_functions_in_python_are_overridden_as_themselves(torch):
+    """Not by the ops that they call: handlers compare `func` with the function of the namespace, and graphs name it."""
+    F, seen = torch.nn.functional, []
+
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    s, image = x.as_subclass(Seen), x[None].as_subclass(Seen)
+    calls = [
+        (torch.einsum, ("ij->ji", s), {}),
+        (torch.einsum, ("ij,jk", [x, s]), {}),
+        (torch.tensordot, (x, s), {"dims": 1}),
+        (torch.lu, (s,), {}),
+        (torch.stft, (x[0].repeat(4).as_subclass(Seen), 4), {"return_complex": True, "window": torch.ones(4)}),
+        (torch.svd_lowrank, (s,), {"q": 1}),
+        (torch.allclose, (x, s), {}),
+        (F.max_pool2d, (image, 2), {}),
+        (F.adaptive_avg_pool2d, (image, 1), {}),
+        (F.batch_norm, (x, x[0], s[0]), {}),
+        (F.group_norm, (), {"input": s, "num_groups": 1}),
+    ]
+    for function, args, kwargs in calls:
+        seen.clear()
+        function(*args, **kwargs)
+        assert seen[0] is function, function.__name__
+        assert seen.count(function) == 1
+    graph = torch.fx.symbolic_trace(lambda a, b: torch.einsum("ij,jk", [a, b]) + torch.einsum("ij,jk", a, b))
+    assert [len(n.args) for n in graph.graph.nodes if n.target is torch.einsum] == [3, 3]
+    assert torch.equal(graph(x, x), 2 * (x @ x))
+    with pytest.raises(ValueError, match="at least one operand"):
+        torch.einsum("ij->ji", [])
+    assert torch.einsum("ij->ji", Plain(x))[:2] == ("einsum", ["Plain"])
+    assert F.max_pool2d(Plain(image.as_subclass(torch.Tensor)), 2)[0] == "max_pool2d"
+    seen.clear()
+    with torch._C.DisableTorchFunctionSubclass():
+        torch.einsum("ij->ji", s)
+    assert not seen
+
+
+@own
+def test_warnings_of_functions_in_python_name_the_caller(torch):
+    x = torch.ones(8)
+    with pytest.warns(UserWarning, match="window was not provided") as seen:
+        torch.stft(x, 4, return_complex=True)
+    with pytest.warns(UserWarning, match="return_complex=False is deprecated") as pairs:
+        torch.stft(x, 4, window=torch.ones(4), return_complex=False)
+    assert {w.filename for w in [*seen, *pairs]} == {__file__}
+
+
+@own
+def test_ops_behind_functions_in_python_are_pickled(torch):
+    """A module shows the Python function under the op's name; the op is named by the table."""
+    ops = torch._C.ops
+    for name in ("einsum", "nn.functional.relu", "add", "_C._nn.gelu", "stft"):
+        if name in ops:
+            assert pickle.loads(pickle.dumps(ops[name])) is ops[name]
+    for function in (torch.einsum, torch.add, torch.Tensor.add, torch.nn.functional.max_pool2d):
+        assert pickle.loads(pickle.dumps(function)) is function

@@ -1,5 +1,6 @@
 """What libraries ask of PyTorch beside its ops: classes' modules, notes on functions, names to import, loaders of their own."""
 
+import copy
 import importlib
 import operator
 import os
@@ -326,3 +327,173 @@ def test_ops_that_may_launch_triton(torch):
         return x * 2
 
     assert twice(torch.ones(2)).tolist() == [2, 2] == torch.ops.programs_test.twice(torch.ones(2)).tolist()
+
+
+def test_private_names_of_modules_and_loaders(torch):
+    """Names with an underscore that libraries use all the same."""
+    layers = torch.nn.ModuleList([torch.nn.Linear(1, 1), torch.nn.ReLU()])
+    assert layers._get_abs_string_index(-1) == "1"
+    values = torch.nn.ParameterList([torch.ones(1), torch.zeros(1)])
+    assert values._get_abs_string_index(-2) == "0"
+    with pytest.raises(IndexError):
+        layers._get_abs_string_index(2)
+    model = torch.nn.BatchNorm1d(2)
+    replica = model._replicate_for_data_parallel()
+    assert type(replica) is torch.nn.BatchNorm1d and replica._is_replica and not replica._parameters
+    replica._buffers.clear()
+    assert len(model._buffers) == 3 and model.weight is not None
+    loader = torch.utils.data.DataLoader([1, 2, 3, 4], num_workers=1, persistent_workers=True)
+    assert loader._iterator is None
+    assert len(list(loader)) == 4 and len(loader._iterator._workers) == 1
+    (worker,) = loader._iterator._workers
+    assert worker.is_alive()
+    loader._iterator._shutdown_workers()
+    assert not worker.is_alive()
+    loader._iterator = None
+    assert len(list(loader)) == 4
+    (worker,) = loader._iterator._workers
+    loader._iterator = None
+    assert loader._iterator is None and not worker.is_alive()
+    assert torch.version.git_version and torch.version.xpu is None
+
+
+@own
+def test_what_collect_env_tells_tools(torch):
+    env = importlib.import_module("rustgrad.utils.collect_env")
+    assert env.run([sys.executable, "-c", "print(7)"]) == (0, "7", "") and env.run(["no-such-command"])[0] == 127
+    assert env.run_and_read_all(env.run, "exit 3") is None
+    assert env.run_and_parse_first_match(env.run, "echo version 4.5", r"version (\S+)") == "4.5"
+    assert env.get_platform() == sys.platform and isinstance(env.get_cpu_info(env.run), (str, type(None)))
+    for answer in (env.get_gcc_version(env.run), env.get_nvidia_driver_version(env.run), env.get_gpu_info(env.run)):
+        assert answer is None or isinstance(answer, str)
+
+
+def test_a_compiled_module_takes_another_original(torch):
+    """Libraries unwrap the original of a compiled module and put what is left back."""
+    inner = torch.nn.Linear(2, 1)
+    compiled = torch.compile(torch.nn.Sequential(inner))
+    compiled._orig_mod = inner
+    assert (
+        compiled._orig_mod is inner and set(dict(compiled.named_parameters())) >= {"weight", "bias"} or target.STAND_IN
+    )
+    assert torch.equal(compiled(torch.ones(1, 2)), inner(torch.ones(1, 2))) and "_orig_mod" not in inner._modules
+
+
+def test_a_plateau_is_handled_by_what_replaces_its_method(torch):
+    """With the epoch, as in PyTorch."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule, seen = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0), []
+    schedule._reduce_lr = seen.append
+    for metric in (1.0, 2.0, 3.0):
+        schedule.step(metric)
+    assert seen == [2, 3] and optimizer.param_groups[0]["lr"] == 1.0
+
+
+def test_names_for_absent_kinds_of_tensors_and_pipes(torch):
+    """Libraries import them and ask for their classes; what is made of them is refused with a hint."""
+    pipes = importlib.import_module(f"{torch.__name__}.utils.data.datapipes.iter.combinatorics")
+    assert not isinstance([], pipes.ShufflerIterDataPipe)
+    assert issubclass(pipes.ShufflerIterDataPipe, torch.utils.data.IterableDataset)
+    config = torch._inductor.config
+    before, config.triton.unique_kernel_names = config.triton.unique_kernel_names, True
+    assert config.triton.unique_kernel_names is True
+    config.triton.unique_kernel_names = before
+    assert torch._functorch.config is not None
+    flex = importlib.import_module(f"{torch.__name__}.nn.attention.flex_attention")
+    assert flex._mask_mod_signature and flex._score_mod_signature
+
+
+@own
+def test_nested_tensors_are_refused_with_a_hint(torch):
+    with pytest.raises(NotImplementedError, match="pad_sequence"):
+        torch.nested.nested_tensor([torch.ones(1), torch.ones(2)])
+    fsdp = importlib.import_module("rustgrad.distributed.fsdp")
+    assert not isinstance(torch.nn.Linear(1, 1), fsdp.FullyShardedDataParallel) and fsdp.ShardingStrategy.NO_SHARD
+    with pytest.raises(NotImplementedError, match="use the module itself"):
+        fsdp.FullyShardedDataParallel(torch.nn.Linear(1, 1))
+    checkpoint = importlib.import_module("rustgrad.distributed.checkpoint")
+    with pytest.raises(NotImplementedError, match=r"rustgrad\.save"):
+        checkpoint.save({})
+
+
+def test_states_by_the_names_of_parameters(torch):
+    """`distributed.checkpoint.state_dict` for one process: an optimizer's state survives another order of its groups."""
+    states = importlib.import_module(f"{torch.__name__}.distributed.checkpoint.state_dict")
+
+    def make(*order):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+        groups = [{"params": model[i].parameters(), "lr": 0.1 * (i + 1)} for i in order]
+        return model, torch.optim.Adam(groups)
+
+    def step(model, optimizer):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).square().sum().backward()
+        optimizer.step()
+
+    model, optimizer = make(0, 1)
+    step(model, optimizer)
+    own, optim = states.get_state_dict(model, optimizer)
+    assert list(own) == ["0.weight", "0.bias", "1.weight", "1.bias"] == list(optim["state"])
+    assert [g["params"] for g in optim["param_groups"]] == [["0.weight", "0.bias"], ["1.weight", "1.bias"]]
+    own = {k: v.clone() for k, v in own.items()}
+    optim["state"] = {k: {n: t.clone() for n, t in v.items()} for k, v in optim["state"].items()}
+    other, reordered = make(1, 0)
+    keys = states.set_state_dict(other, reordered, model_state_dict=own, optim_state_dict=optim)
+    assert not keys.missing_keys and [g["lr"] for g in reordered.param_groups] == [0.2, 0.1]
+    step(model, optimizer)
+    step(other, reordered)
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert list(states.get_model_state_dict(model, submodules={model[1]})) == ["1.weight", "1.bias"]
+    model[0].weight.requires_grad_(False)
+    options = states.StateDictOptions(ignore_frozen_params=True)
+    assert "0.weight" not in states.get_model_state_dict(model, options=options)
+    with torch.device("meta"):
+        empty = torch.nn.Linear(2, 1)
+    loaded = {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}
+    if not target.STAND_IN:  # where PyTorch asks for a process group
+        states.set_model_state_dict(empty, loaded, options=states.StateDictOptions(full_state_dict=True))
+        assert empty(torch.ones(1, 2)).tolist() == [[2.0]]
+    part = {"1.bias": torch.zeros(1)}
+    with pytest.raises(RuntimeError, match="Missing key"):
+        states.set_model_state_dict(model, part)
+    assert states.set_model_state_dict(model, part, options=states.StateDictOptions(strict=False)).missing_keys
+
+
+def test_optimizers_of_libraries_keep_their_numbers(torch):
+    """A state that counts steps in an int is loaded as it is; the package's own optimizers make tensors of old checkpoints."""
+
+    class Counting(torch.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {"lr": 0.1})
+
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    state = self.state[p]
+                    state["step"] = state.get("step", 0) + 1
+                    p.data.sub_(p.grad, alpha=group["lr"] * (1 - 0.999 ** state["step"]))
+
+    p = torch.nn.Parameter(torch.ones(2))
+    p.grad = torch.ones(2)
+    first, second = Counting([p]), Counting([p])
+    first.step()
+    second.load_state_dict(first.state_dict())
+    assert type(second.state[p]["step"]) is int and second.state[p]["step"] == 1
+    assert type(copy.deepcopy(second).state_dict()["state"][0]["step"]) is int
+    for kind, names in (
+        (torch.optim.Adam, ["step"]),
+        (torch.optim.ASGD, ["step", "eta", "mu"]),
+        (torch.optim.NAdam, ["mu_product"]),
+    ):
+        optimizer = kind([p])
+        optimizer.step()
+        old = optimizer.state_dict()
+        old["state"][0].update({name: old["state"][0][name].item() for name in names})
+        optimizer.load_state_dict(old)
+        assert all(isinstance(optimizer.state[p][name], torch.Tensor) for name in names)
+        optimizer.step()
+    sgd = torch.optim.SGD([p], lr=0.1)
+    sgd.load_state_dict({"state": {0: {"step": 3}}, "param_groups": sgd.state_dict()["param_groups"]})
+    assert type(sgd.state[p]["step"]) is int

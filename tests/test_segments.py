@@ -86,3 +86,18 @@ def test_refused(torch):
         torch.segment_reduce(x, "largest", lengths=lengths)
     with pytest.raises(NotImplementedError):
         torch.segment_reduce(x.long(), "sum", lengths=lengths)
+
+
+def test_where_rows_begin(torch):
+    """By PyTorch's private names, which libraries of graphs call."""
+    rows, columns = torch.tensor([0, 0, 2, 3, 3, 3]), torch.tensor([1, 2, 0, 0, 1, 3])
+    starts = torch._convert_indices_from_coo_to_csr(rows, 5)
+    assert starts.tolist() == [0, 2, 2, 3, 6, 6] and starts.dtype is torch.int64
+    assert torch._convert_indices_from_coo_to_csr(rows.int(), 4, out_int32=True).dtype is torch.int32
+    assert torch._convert_indices_from_coo_to_csr(rows[:0], 2).tolist() == [0, 0, 0]
+    pairs = torch._convert_indices_from_csr_to_coo(starts, columns)
+    assert torch.equal(pairs, torch.stack([rows, columns]))
+    flipped = torch._convert_indices_from_csr_to_coo(starts, columns, out_int32=True, transpose=True)
+    assert torch.equal(flipped, pairs.flip(0).int()) and flipped.dtype is torch.int32
+    with pytest.raises(RuntimeError):
+        torch._convert_indices_from_coo_to_csr(pairs, 4)

@@ -202,6 +202,35 @@ def test_recurrent_dropout_and_names(torch):
     assert net.all_weights[3][4] is net.weight_hr_l1_reverse
 
 
+def test_a_part_of_a_block_mask(torch, device):
+    """Batches, heads and blocks of queries by position: a program decodes one query after another with one mask."""
+    flex = __import__(f"{torch.__name__}.nn.attention.flex_attention", fromlist=["flex_attention"])
+
+    def causal(b, h, q_idx, kv_idx):
+        return q_idx >= kv_idx
+
+    mask, every = flex.create_block_mask(causal, 2, 3, 10, 10, device=device, BLOCK_SIZE=4), slice(None)
+    third = torch.tensor([2], device=device)
+    shapes = [(0, (1, 3, 10, 10)), ((0, 1), (1, 1, 10, 10)), ((every, every, -1), (2, 3, 2, 10))]
+    shapes += [((every, every, 1), (2, 3, 4, 10)), ((every, every, slice(0, 2)), (2, 3, 8, 10))]
+    shapes += [((every, every, slice(None, None, 2)), (2, 3, 6, 10)), ((every, every, third), (2, 3, 4, 10))]
+    for index, shape in shapes:
+        part = mask[index]
+        assert part.shape == shape and torch.equal(
+            part.to_dense(), mask.to_dense()[index].reshape(part.to_dense().shape)
+        )
+    with pytest.raises(IndexError):
+        mask[0, 0, 0, 0]
+    q, k, v = (torch.randn(2, 3, 10, 4, device=device) for _ in range(3))
+    whole = flex.flex_attention(q, k, v, block_mask=mask)
+    part = mask[:, :, 9 // 4]
+    with pytest.raises(RuntimeError, match="Cannot use mask_mod from a sliced BlockMask"):
+        part.mask_mod(*(torch.zeros(1),) * 4)
+    part.mask_mod = lambda b, h, q_idx, kv_idx: causal(b, h, q_idx + 9, kv_idx)
+    part.seq_lengths = (1, 10)
+    torch.testing.assert_close(flex.flex_attention(q[:, :, 9:], k, v, block_mask=part), whole[:, :, 9:])
+
+
 def test_flex_attention(torch, device):
     flex = __import__(f"{torch.__name__}.nn.attention.flex_attention", fromlist=["flex_attention"])
     q, k, v = (torch.randn(2, 2, 6, 4, device=device) for _ in range(3))

@@ -59,6 +59,7 @@ _SUBMODULES = (
     "__config__",
     "__future__",
     "_dynamo",
+    "_functorch",
     "_inductor",
     "accelerator",
     "amp",
@@ -85,6 +86,7 @@ _SUBMODULES = (
     "masked",
     "mps",
     "multiprocessing",
+    "nested",
     "nn",
     "onnx",
     "ops",
@@ -139,6 +141,8 @@ _LAZY = {
     "Future": "futures",
     "PyTorchFileReader": "_file_reader",
     "Tag": "_op_defs",
+    "_convert_indices_from_coo_to_csr": "_row_pointers",
+    "_convert_indices_from_csr_to_coo": "_row_pointers",
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
     "fork_rng": "random",
@@ -185,8 +189,8 @@ def _fill_namespace(names):
 
 
 __all__ = sorted(
-    {*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"}
-    - {"__config__", "__future__", "_dynamo", "_inductor"}
+    {*_fill_namespace(globals()), *_SUBMODULES, *(n for n in _LAZY if n[0] != "_"), "Storage", "__version__"}
+    - {"__config__", "__future__", "_dynamo", "_functorch", "_inductor"}
 )
 # A function written in Python in PyTorch, of which libraries ask whether it has this keyword.
 _C.ops["meshgrid"].__kwdefaults__ = {"indexing": None}

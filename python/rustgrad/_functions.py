@@ -14,7 +14,7 @@ from ._C import Size, dtype
 from ._files import map_file
 from ._formats import layout, memory_format
 from ._typing import DeviceLike, Number
-from .overrides import overridable
+from .overrides import handle_torch_function, overridable
 from .storage import TypedStorage, UntypedStorage
 
 __all__ = [
@@ -329,6 +329,8 @@ def einsum(*args: Any) -> Tensor:
 
     Each operand may be followed by its subscripts as a list instead: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
+    if len(args) == 2 and isinstance(args[1], (list, tuple)) and not isinstance(args[0], Tensor):
+        args = (args[0], *args[1])
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, "
@@ -339,7 +341,10 @@ def einsum(*args: Any) -> Tensor:
         equation = ",".join(_letters(s) for s in args[1 : 2 * pairs : 2])
         if len(args) % 2:
             equation += "->" + _letters(args[-1])
-        return _C.ops["einsum"](equation, list(args[0 : 2 * pairs : 2]))
+        return einsum(equation, *args[0 : 2 * pairs : 2])
+    # Whoever overrides the call gets the operands one by one, whatever form they came in.
+    if _C._overridden(args, {}):
+        return handle_torch_function(einsum, args[1:], *args)
     return _C.ops["einsum"](*args)
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
 class Options(types.ModuleType):
-    """A module of options without effect; an option that nobody set is None."""
+    """A module of options without effect; an option that nobody set is None. Some names are groups of options."""
+
+    def __init__(self, name: str, groups: Iterable[str] = ()) -> None:
+        super().__init__(name)
+        for group in groups:
+            setattr(self, group, Options(f"{name}.{group}"))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

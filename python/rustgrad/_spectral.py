@@ -53,7 +53,7 @@ def _complex_output(input, window, return_complex):
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors "
             "for all inputs, and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real "
             "on the complex output to recover the old return format.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return return_complex
 
@@ -122,7 +122,7 @@ def stft(
             "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. Other "
             "windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage. To suppress "
             "this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
-            stacklevel=2,
+            stacklevel=3,
         )
         if win_length < n_fft:
             window = ops["ones"](win_length, dtype=input.dtype, device=input.device)
@@ -186,7 +186,7 @@ def istft(
             "A window was not provided. A rectangular window will be applied. Please provide the same window used by "
             "stft to make the inversion lossless. To suppress this warning and use a rectangular window, explicitly set "
             "`window=torch.ones(n_fft, device=<device>)`.",
-            stacklevel=2,
+            stacklevel=3,
         )
     if not input.is_complex():
         raise RuntimeError(
@@ -228,7 +228,7 @@ def istft(
         warnings.warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
             "Please check your center and hop_length settings.",
-            stacklevel=2,
+            stacklevel=3,
         )
         signal = _pad(signal, [0, end - covered])
     return signal if input.dim() == 3 else signal.squeeze(0)

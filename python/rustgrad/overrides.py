@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
 _disabled = _C._disabled_torch_function_impl
 # Classes that override nothing, so that an ordinary call asks no further.
 _PLAIN: set[type] = {Tensor, Size, _C.dtype, _C.device, bool, int, float, complex, str, type(None)}
@@ -112,30 +111,6 @@ def handle_torch_function(
     raise TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: {list(types)}")
 
 
-def overridable(function: F) -> F:
-    """A function of tensors written in Python that arguments and modes override as they do an op. For decorating it.
-
-    Lists and tuples of arguments count too.
-    """
-
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        if (
-            not _mode_entered()
-            and _all_plain(map(type, args))
-            and (not kwargs or _all_plain(map(type, kwargs.values())))
-        ):
-            return function(*args, **kwargs)
-        given: list[Any] = []
-        for arg in (*args, *kwargs.values()):
-            given.extend(arg) if type(arg) in (list, tuple) else given.append(arg)
-        if has_torch_function(given):
-            return handle_torch_function(called, given, *args, **kwargs)
-        return function(*args, **kwargs)
-
-    return called  # type: ignore[return-value]
-
-
 class TorchFunctionMode:
     """A context in which calls of functions and methods go to `__torch_function__` of this object.
 
@@ -205,6 +180,20 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
         return wrapped
 
     return decorate
+
+
+def overridable(function: F) -> F:
+    """A decorator for this package's functions: any argument, or item of a list, may override them, as it may an op."""
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if _C._overridden(args, kwargs):
+            given = [*args, *kwargs.values()]
+            lists = [item for value in given if isinstance(value, (list, tuple)) for item in value]
+            return handle_torch_function(public, given + lists, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return public  # type: ignore[return-value]
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -2,8 +2,12 @@
 
 from ._C import __version__
 
-__all__ = ["__version__", "cuda", "debug", "hip"]
+__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]
 
 debug = False
 cuda = None
+# No commit is written into a build.
+git_version = "Unknown"
 hip = None
+rocm = None
+xpu = None

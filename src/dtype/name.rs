@@ -10,19 +10,51 @@ pub struct Absent {
     pub name: &'static str,
     pub scalar_type_name: &'static str,
     pub size: usize,
+    category: Category,
     signed: bool,
 }
 
 const fn float8(name: &'static str, scalar_type_name: &'static str, signed: bool) -> Absent {
-    Absent { name, scalar_type_name, size: 1, signed }
+    Absent { name, scalar_type_name, size: 1, category: Category::Float, signed }
 }
 
-pub static ABSENT: [Absent; 5] = [
+/// Integers of few bits, quantised ones, and bits without a meaning.
+const fn int(name: &'static str, scalar_type_name: &'static str, size: usize) -> Absent {
+    let signed = matches!(name.as_bytes()[0], b'i' | b'q') && name.as_bytes()[1] != b'u';
+    Absent { name, scalar_type_name, size, category: Category::Int, signed }
+}
+
+pub static ABSENT: [Absent; 30] = [
     float8("float8_e4m3fn", "Float8_e4m3fn", true),
     float8("float8_e4m3fnuz", "Float8_e4m3fnuz", true),
     float8("float8_e5m2", "Float8_e5m2", true),
     float8("float8_e5m2fnuz", "Float8_e5m2fnuz", true),
     float8("float8_e8m0fnu", "Float8_e8m0fnu", false),
+    float8("float4_e2m1fn_x2", "Float4_e2m1fn_x2", true),
+    int("int1", "Int1", 1),
+    int("int2", "Int2", 1),
+    int("int3", "Int3", 1),
+    int("int4", "Int4", 1),
+    int("int5", "Int5", 1),
+    int("int6", "Int6", 1),
+    int("int7", "Int7", 1),
+    int("uint1", "UInt1", 1),
+    int("uint2", "UInt2", 1),
+    int("uint3", "UInt3", 1),
+    int("uint4", "UInt4", 1),
+    int("uint5", "UInt5", 1),
+    int("uint6", "UInt6", 1),
+    int("uint7", "UInt7", 1),
+    int("qint8", "QInt8", 1),
+    int("qint32", "QInt32", 4),
+    int("quint8", "QUInt8", 1),
+    int("quint4x2", "QUInt4x2", 1),
+    int("quint2x4", "QUInt2x4", 1),
+    int("bits1x8", "Bits1x8", 1),
+    int("bits2x4", "Bits2x4", 1),
+    int("bits4x2", "Bits4x2", 1),
+    int("bits8", "Bits8", 1),
+    int("bits16", "Bits16", 2),
 ];
 
 /// The name of a dtype, which need not be here.
@@ -70,7 +102,7 @@ impl Name {
     pub fn category(self) -> Category {
         match self {
             Name::Here(d) => d.category(),
-            Name::Absent(_) => Category::Float,
+            Name::Absent(a) => a.category,
         }
     }
     pub fn is_signed(self) -> bool {

@@ -96,6 +96,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
+    m.add_function(wrap_pyfunction!(table::_op, m)?)?;
     diagnostics::start(py)?;
     Ok(())
 }

@@ -371,10 +371,31 @@ unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObj
     })
 }
 
-/// What an op is pickled as: its qualified name, like a Python function.
+/// What an op is pickled as: its qualified name, like a Python function; by the table's name where that leads elsewhere.
 unsafe extern "C" fn reduce(o: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: `o` is one of our objects.
-    unsafe { describe(o, QUALIFIED as *mut c_void) }
+    guard_object(|py| {
+        // SAFETY: `o` is one of our objects, alive during the call.
+        let op = unsafe { Bound::from_borrowed_ptr(py, o) };
+        let name = op.getattr("__qualname__")?;
+        if !is_reached(&op, name.extract()?)? {
+            let module = py.import("rustgrad._C")?;
+            let ops = module.getattr("ops")?.cast_into::<PyDict>()?;
+            if let Some((key, _)) = ops.iter().find(|(_, other)| other.is(&op)) {
+                return Ok((module.getattr("_op")?, (key,)).into_pyobject(py)?.into_any().into_ptr());
+            }
+        }
+        Ok(name.into_ptr())
+    })
+}
+
+/// Whether a name leads from the op's module to the op: a Python function may stand in front of it.
+fn is_reached(op: &Bound<PyAny>, name: &str) -> PyResult<bool> {
+    let mut at = op.py().import(op.getattr("__module__")?.extract::<String>()?.as_str())?.into_any();
+    for part in name.split('.') {
+        let Some(next) = at.getattr_opt(part)? else { return Ok(false) };
+        at = next;
+    }
+    Ok(at.is(op))
 }
 
 unsafe extern "C" fn dealloc(_: *mut PyObject) {

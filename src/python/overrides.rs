@@ -8,10 +8,11 @@ use super::object::{tensor_type, wrap, wrap_as};
 use super::parse::Given;
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
-use pyo3::ffi::{PyObject, PyTypeObject};
+use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyInt, PyTuple, PyType};
+use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -35,7 +36,10 @@ pub fn active() -> bool {
 
 /// The `__torch_function__` of a class, if it overrides anything.
 fn handler<'py>(class: &Bound<'py, PyType>) -> Option<Bound<'py, PyAny>> {
-    if class.as_ptr().cast() == tensor_type() {
+    // Classes that are written in C override nothing: numbers, strings, lists, arrays.
+    // SAFETY: a live class.
+    let written_in_c = unsafe { ffi::PyType_GetFlags(class.as_type_ptr()) & ffi::Py_TPFLAGS_HEAPTYPE == 0 };
+    if written_in_c || class.as_ptr().cast() == tensor_type() {
         return None;
     }
     let found = class.getattr_opt(intern!(class.py(), "__torch_function__")).ok()??;
@@ -74,6 +78,9 @@ type Taker<'py> = (Bound<'py, PyType>, Bound<'py, PyAny>);
 fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Vec<Taker<'py>> {
     let mut found: Vec<Taker> = Vec::new();
     let mut look = |o: &Bound<'py, PyAny>| {
+        if o.is_none() || o.is_exact_instance_of::<PyInt>() || o.is_exact_instance_of::<PyBool>() {
+            return;
+        }
         let class = o.get_type();
         if found.iter().any(|(c, _)| c.is(&class)) {
             return;
@@ -235,6 +242,15 @@ pub fn _torch_function_enabled() -> bool {
     DISABLED.get() == 0
 }
 
+/// Whether a call with these arguments goes to a mode, or to the class of an argument or of an item of a list.
+#[pyfunction]
+pub fn _overridden(py: Python, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) -> bool {
+    let named = kwargs.iter().map(|(_, value)| value);
+    let given: SmallVec<[Bound<PyAny>; 8]> = args.iter().chain(named).collect();
+    _len_torch_function_stack() > 0
+        || DISABLED.get() == 0 && !takers(py, given.iter().map(|value| value.as_ptr())).is_empty()
+}
+
 /// `__torch_function__` of classes that override nothing: calls the function with overrides disabled.
 #[pyfunction]
 #[pyo3(signature = (func, types, args=None, kwargs=None))]
@@ -256,6 +272,7 @@ pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
     let nothing = wrap_pyfunction!(_disabled_torch_function_impl, m)?;
     NOTHING.store(nothing.clone().into_any().into_ptr(), Ordering::Relaxed);
     m.add_function(nothing)?;
+    m.add_function(wrap_pyfunction!(_overridden, m)?)?;
     m.add_function(wrap_pyfunction!(_torch_function_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(_push_torch_function_mode, m)?)?;
     m.add_function(wrap_pyfunction!(_pop_torch_function_mode, m)?)?;

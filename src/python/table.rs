@@ -53,6 +53,12 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
     Ok(dict)
 }
 
+/// The op of a name in the table; what an op is pickled as that its module does not show.
+#[pyfunction]
+pub fn _op<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("rustgrad._C")?.getattr("ops")?.get_item(name)
+}
+
 /// Names of ops that only other ops use: available in `ops`, not in the package.
 pub fn steps(py: Python) -> PyResult<Bound<PyTuple>> {
     let hidden =

@@ -130,13 +130,13 @@ def _compiled(function, fullgraph, most, on, passes):
 
 
 def is_compiling() -> bool:
-    """Whether the code is run by a compiled function."""
-    return here.depth > 0
+    """Whether the code is run by a compiled function for which a plan may stand."""
+    return here.depth > 0 and not here.disabled and here.stance != "force_eager"
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether the code is run by a compiled function."""
-    return here.depth > 0
+    """Whether the code is run by a compiled function for which a plan may stand."""
+    return is_compiling()
 
 
 def is_exporting() -> bool:

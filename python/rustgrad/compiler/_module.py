@@ -40,7 +40,14 @@ class OptimizedModule(Module):
         return getattr(self.__dict__["_orig_mod"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self.__dict__["_orig_mod"], name, value)
+        if name == "_orig_mod":
+            # Libraries unwrap a module of others and put what is left back.
+            own = self.__dict__
+            compile = own["_compile"]
+            own.clear()
+            OptimizedModule.__init__(self, value, compile)
+        else:
+            setattr(self.__dict__["_orig_mod"], name, value)
 
     def __delattr__(self, name: str) -> None:
         delattr(self.__dict__["_orig_mod"], name)

@@ -152,7 +152,8 @@ class Watched:
                 raise RuntimeError(
                     f"compile: no plan fits this call, and the stance is fail_on_recompile: {self.why(args, kwargs)}"
                 )
-            return self.eager(args, kwargs)
+            self.road = "eager"
+            return self.function(*args, **kwargs)
         form, key = self.key(args, kwargs)
         progress = self.forms.get(key)
         if progress is None:

@@ -87,7 +87,7 @@ def linear_cross_entropy(
             "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
             "label_smoothing == 0, target.dtype == int64 (or a probability target with dtype matching input and "
             "requires_grad == False), out_features == ().",
-            stacklevel=2,
+            stacklevel=3,
         )
     rows = math.prod(linear_weight.shape[:-1])
     bias = None if linear_bias is None else linear_bias.reshape(rows)

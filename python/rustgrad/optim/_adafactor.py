@@ -37,6 +37,7 @@ class Adafactor(Optimizer):
         RuntimeError: (in `step`) a complex parameter.
     """
 
+    _counts = ("step",)
     _step_defaults = {"foreach": None}
 
     def __init__(

@@ -196,12 +196,12 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            self._reduce_lr()
+            self._reduce_lr(self.last_epoch)
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = copy_values(self.optimizer, "lr")
 
-    def _reduce_lr(self):
+    def _reduce_lr(self, epoch):
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:

@@ -22,6 +22,7 @@ class Adadelta(Optimizer):
         ValueError: an argument out of its range.
     """
 
+    _counts = ("step",)
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
     _fused = ops["_fused_adadelta_"]
     _fused_state = {"square_avg": None, "acc_delta": None}

@@ -23,6 +23,7 @@ class Adagrad(Optimizer):
         ValueError: a negative argument.
     """
 
+    _counts = ("step",)
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
     _fused = ops["_fused_adagrad_"]
     _fused_state = {"sum": None, "step": None}

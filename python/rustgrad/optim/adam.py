@@ -50,6 +50,7 @@ class Adam(Optimizer):
         ValueError: an argument out of its range.
     """
 
+    _counts = ("step",)
     _step_defaults = {
         "amsgrad": False,
         "maximize": False,

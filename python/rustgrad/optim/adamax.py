@@ -22,6 +22,7 @@ class Adamax(Optimizer):
         ValueError: an argument out of its range.
     """
 
+    _counts = ("step",)
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
     _fused = ops["_fused_adamax_"]
     _fused_state = {"exp_avg": None, "exp_inf": None, "step": None}

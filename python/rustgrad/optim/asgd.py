@@ -23,6 +23,7 @@ class ASGD(Optimizer):
         ValueError: a negative argument.
     """
 
+    _counts = ("step", "eta", "mu")
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
     _fused = ops["_fused_asgd_"]
     _fused_state = {"ax": None, "mu": None, "eta": None, "step": None}

@@ -24,6 +24,7 @@ class NAdam(Optimizer):
         ValueError: an argument out of its range.
     """
 
+    _counts = ("step", "mu_product")
     _step_defaults = {
         "maximize": False,
         "foreach": None,

@@ -158,6 +158,8 @@ class Optimizer:
     """
 
     _step_defaults = {}
+    # The entries of the states that are 0-d tensors, and were numbers in old checkpoints; other optimizers keep numbers.
+    _counts: ClassVar[tuple[str, ...]] = ()
     # The op that changes all parameters of a group.
     _fused: ClassVar[Callable[..., None] | None] = None
     # The entries of the states that it takes as lists, after those of the parameters and gradients; the option without which
@@ -212,8 +214,9 @@ class Optimizer:
             for key, value in self._step_defaults.items():
                 group.setdefault(key, value)
         for param_state in self.state.values():
-            if "step" in param_state and not isinstance(param_state["step"], Tensor):
-                param_state["step"] = step_tensor(param_state["step"])
+            for name in self._counts:
+                if name in param_state and not isinstance(param_state[name], Tensor):
+                    param_state[name] = step_tensor(param_state[name])
 
     def __repr__(self) -> str:
         groups = []

@@ -23,6 +23,7 @@ class RAdam(Optimizer):
         ValueError: an argument out of its range.
     """
 
+    _counts = ("step",)
     _step_defaults = {
         "foreach": None,
         "maximize": False,

@@ -23,6 +23,7 @@ class RMSprop(Optimizer):
         ValueError: a negative argument.
     """
 
+    _counts = ("step",)
     _step_defaults = {
         "momentum": 0,
         "centered": False,

@@ -24,6 +24,7 @@ class Rprop(Optimizer):
         ValueError: an argument out of its range.
     """
 
+    _counts = ("step",)
     _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
     _fused = ops["_fused_rprop_"]
     _fused_state = {"prev": None, "step_size": None}

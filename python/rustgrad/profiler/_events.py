@@ -17,7 +17,14 @@ _SORTS = {
 }
 
 
-class FunctionEvent:
+class _OnOneDevice:
+    """What is not recorded of a call: memory, and time on another device."""
+
+    cpu_memory_usage = self_cpu_memory_usage = device_memory_usage = self_device_memory_usage = 0
+    device_time = device_time_total = self_device_time_total = 0.0
+
+
+class FunctionEvent(_OnOneDevice):
     """One call: `name`, `time_range` (start and end), `cpu_time_total` and `self_cpu_time_total`, all in microseconds."""
 
     count = 1
@@ -50,7 +57,7 @@ class FunctionEvent:
         return f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_total:.3f}us>"
 
 
-class FunctionEventAvg:
+class FunctionEventAvg(_OnOneDevice):
     """All calls of one name (and, if asked for, one list of shapes): their number and the sums of their times."""
 
     def __init__(self, key: str, input_shapes: list[list[int]]) -> None:
@@ -124,14 +131,14 @@ class EventList(list):  # type: ignore[type-arg]
 
         Args:
             sort_by (str): "cpu_time", "cpu_time_total", "self_cpu_time_total" or "count", the largest first; names with
-                "cuda" or "device" in the place of "cpu" sort alike.
+                "cuda" or "device" in the place of "cpu" sort alike, and those of memory, which is not recorded, not at all.
             row_limit (int): number of rows; -1 for all.
 
         Raises:
             AttributeError: another `sort_by`.
         """
         rows: Iterable[Any] = [e for e in self if not top_level_events_only or getattr(e, "cpu_parent", None) is None]
-        if sort_by is not None:
+        if sort_by is not None and not sort_by.endswith("_memory_usage"):
             name = _SORTS.get(sort_by.replace("cuda", "cpu").replace("device", "cpu"))
             if name is None:
                 raise AttributeError(f"table: no column {sort_by!r}; expected one of {', '.join(_SORTS)}")

@@ -7,8 +7,26 @@ from typing import Any, NoReturn
 
 from ..._absent import getattr_of
 from ..._base import dtype
+from .fully_sharded_data_parallel import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    ShardingStrategy,
+    StateDictType,
+)
 
-__all__ = ["FSDPModule", "MixedPrecisionPolicy", "fully_shard"]
+__all__ = [
+    "BackwardPrefetch",
+    "CPUOffload",
+    "FSDPModule",
+    "FullyShardedDataParallel",
+    "MixedPrecision",
+    "MixedPrecisionPolicy",
+    "ShardingStrategy",
+    "StateDictType",
+    "fully_shard",
+]
 
 
 class FSDPModule:

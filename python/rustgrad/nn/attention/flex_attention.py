@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ... import _base
 from ..._base import Tensor, arange, argsort, logsumexp, matmul, ones, softmax, where, zeros
@@ -18,6 +18,8 @@ from ..._typing import DeviceLike, Self
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+# PyTorch's names, which programs import for annotations.
+_score_mod_signature, _mask_mod_signature = ScoreMod, MaskMod
 
 __all__ = [
     "AuxOutput",
@@ -51,6 +53,13 @@ class AuxOutput(NamedTuple):
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
     """The `mask_mod` of no mask."""
     return ones((), dtype=_base.bool, device=batch.device)
+
+
+def _without_function(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> NoReturn:
+    raise RuntimeError(
+        "Cannot use mask_mod from a sliced BlockMask, whose positions are others; expected a function of its own. "
+        "Hint: set its mask_mod from the whole mask's, with the offset of its queries."
+    )
 
 
 def _combined(mask_mods, operation):
@@ -170,6 +179,25 @@ class BlockMask:
     def numel(self) -> int:
         """Number of scores."""
         return math.prod(self.shape)
+
+    def __getitem__(self, index: Any) -> BlockMask:
+        """The mask of some batches, heads and blocks of queries, by position; its `mask_mod` has to be set anew.
+
+        A number keeps its dimension. The queries that are left count from zero.
+        """
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) > 3:
+            raise IndexError("BlockMask indexing supports batch, head, and Q-block dimensions")
+        parts = (*parts, slice(None), slice(None), slice(None))[:3]
+        place = tuple(slice(i, (i + 1) or None) if isinstance(i, int) else i for i in parts)
+        tables = (self.kv_num_blocks, self.kv_indices, self.full_kv_num_blocks, self.full_kv_indices)
+        chosen: list[Any] = [None if t is None else t[place] for t in tables]
+        rows, size = self.kv_num_blocks.shape[-1], self.BLOCK_SIZE[0]
+        queries = self.kv_indices[place].shape[-2] * size
+        if isinstance(place[2], slice) and rows - 1 in range(rows)[place[2]]:
+            # The last block may not be full.
+            queries -= rows * size - self.seq_lengths[0]
+        return BlockMask((queries, self.seq_lengths[1]), *chosen, self.BLOCK_SIZE, _without_function)
 
     def to_dense(self) -> Tensor:
         """`(B, H, rows, cols)`, 1 for a block that counts."""

@@ -276,6 +276,13 @@ class Traversal:
         """Moves parameters and buffers to shared memory where tensors support it."""
         return self._apply(lambda t: t.share_memory_())
 
+    def _replicate_for_data_parallel(self) -> Self:
+        # PyTorch's hook for modules that hold more than parameters; the replica gets those of its device later.
+        replica = self.__new__(type(self))
+        own = {"_parameters": {}, "_buffers": self._buffers.copy(), "_modules": self._modules.copy()}
+        replica.__dict__ = {**self.__dict__, **own, "_is_replica": True}
+        return replica
+
     def train(self, mode: bool = True) -> Self:
         """Sets the training mode (`self.training`) of this module and all below it; returns the module."""
         if not isinstance(mode, bool):

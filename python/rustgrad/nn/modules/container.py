@@ -43,6 +43,10 @@ class Container(Module):
 class _Indexed(Module):
     """Children named "0", "1", ...: what `Sequential` and `ModuleList` share."""
 
+    def _get_abs_string_index(self, idx):
+        """Where the child of an index is: PyTorch's name, which subclasses use."""
+        return self._key(idx)
+
     def _key(self, idx):
         idx = operator.index(idx)
         size = len(self)

@@ -42,6 +42,10 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
+    def _get_abs_string_index(self, idx):
+        """Where the value of an index is: PyTorch's name, which subclasses use."""
+        return self._key(idx)
+
     def _key(self, idx):
         idx = operator.index(idx)
         if not -len(self) <= idx < len(self):

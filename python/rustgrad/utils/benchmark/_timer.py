@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import textwrap
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from ... import _C
 
 __all__ = ["Language", "Measurement", "TaskSpec", "Timer", "timer"]
 
-_IQR_WARNING = 0.1
+_IQR_WARNING, _IQR_GROSS_WARNING = 0.1, 0.25
 
 
 class Language(enum.Enum):
@@ -52,7 +53,9 @@ class TaskSpec:
 
     def summarize(self) -> str:
         """Title, description and preparation as lines of text."""
-        lines = [self.title, self.description or "", f"setup: {self.setup}" if self.setup not in ("", "pass") else ""]
+        several = "\n" in self.setup
+        setup = f"setup:\n{textwrap.indent(self.setup, '  ')}\n" if several else f"setup: {self.setup}"
+        lines = [self.title, self.description or "", setup if self.setup not in ("", "pass") else ""]
         return "\n".join(line for line in lines if line)
 
 
@@ -91,12 +94,13 @@ class Measurement:
         """The median over the rounds."""
         return median(self.times)
 
+    def _quartiles(self):
+        return quantiles(self.times, n=4, method="inclusive") if len(self.raw_times) > 1 else [self.median] * 3
+
     @property
     def iqr(self) -> float:
         """The distance between the quartiles; 0 for a single round."""
-        if len(self.raw_times) < 2:
-            return 0.0
-        low, _, high = quantiles(self.times, n=4, method="inclusive")
+        low, _, high = self._quartiles()
         return high - low
 
     @property
@@ -151,13 +155,21 @@ class Measurement:
         lines = [super().__repr__().split("(")[0], self.task_spec.summarize()]
         lines[0] = f"<rustgrad.utils.benchmark.Measurement object at {id(self):#x}>"
         lines.append(f"  {'Median: ' if n > 1 else ''}{self.median / size:.2f} {unit}")
-        if n > 1:
-            lines.append(f"  IQR:    {self.iqr / size:.2f} {unit}")
+        if n >= 4:
+            low, _, high = self._quartiles()
+            lines.append(f"  IQR:    {self.iqr / size:.2f} {unit} ({low / size:.2f} to {high / size:.2f})")
+        each = "per measurement," if n > 1 else ","
         lines.append(
-            f"  {n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs per measurement, {self.num_threads} thread{'s' if self.num_threads > 1 else ''}"
+            f"  {n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs {each}"
+            f" {self.num_threads} thread{'s' if self.num_threads > 1 else ''}"
         )
         if self.has_warnings:
-            lines.append("  WARNING: Interquartile range is large; other programs may use the machine.")
+            share = self.iqr / self.median
+            lines.append(f"  WARNING: Interquartile range is {share * 100:.1f}% of the median measurement.")
+            strong = "suggests significant environmental influence"
+            lines.append(
+                f"           This {strong if share >= _IQR_GROSS_WARNING else 'could indicate system fluctuation'}."
+            )
         return "\n".join(lines)
 
 
@@ -191,7 +203,6 @@ class Timer:
     ) -> None:
         if language not in (Language.PYTHON, "py", "python"):
             raise NotImplementedError(f"Timer: expected Python, got {language}")
-        import textwrap
 
         stmt, setup = textwrap.dedent(stmt).strip(), textwrap.dedent(setup).strip()
         names = dict(globals or {})

@@ -424,6 +424,20 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
+    @property
+    def _iterator(self):
+        """Of persistent workers: an iterator by which they are seen and ended; None without them."""
+        if self._pool is None or self._context == THREAD:
+            return None
+        kept = object.__new__(_MultiProcessingDataLoaderIter)
+        kept._loader, kept._pool, kept._processes = self, None, list(self._pool.processes)
+        return kept
+
+    @_iterator.setter
+    def _iterator(self, iterator):
+        if iterator is None and (kept := self._iterator) is not None:
+            kept._shutdown_workers()
+
     def _iterate_threads(self):
         pool = self._pool
         # An iterable data set needs fresh streams, so its workers cannot be kept.

@@ -47,4 +47,4 @@ for _name in dir(_package.SummaryWriter):
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__
