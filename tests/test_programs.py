@@ -497,3 +497,18 @@ def test_optimizers_of_libraries_keep_their_numbers(torch):
     sgd = torch.optim.SGD([p], lr=0.1)
     sgd.load_state_dict({"state": {0: {"step": 3}}, "param_groups": sgd.state_dict()["param_groups"]})
     assert type(sgd.state[p]["step"]) is int
+
+
+def test_members_that_are_made_on_the_way(torch):
+    """Libraries list values that a call computes; the memory of one that is gone may be the next one's."""
+    model = torch.nn.Sequential(*(torch.nn.Linear(1, 1) for _ in range(20)))
+
+    def values(module):
+        yield from ((name, p.exp()) for name, p in module._parameters.items())
+
+    names = [name for name, _ in model._named_members(values)]
+    assert names == [name for name, _ in model.named_parameters()]
+    tied = torch.nn.Sequential(model[0], model[0])
+    assert [name for name, _ in tied.named_parameters()] == ["0.weight", "0.bias"]
+    both = [name for name, _ in tied.named_parameters(remove_duplicate=False)]
+    assert both == ["0.weight", "0.bias", "1.weight", "1.bias"]

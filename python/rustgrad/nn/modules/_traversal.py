@@ -28,7 +28,8 @@ class Traversal:
     """Mixed into `Module`."""
 
     def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
-        seen = set()
+        # Members may be made for this call: one that is gone would leave its identity to the next.
+        seen: dict[int, Any] = {}
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for module_prefix, module in modules:
             dot = module_prefix + "." if module_prefix else ""
@@ -36,7 +37,7 @@ class Traversal:
                 if value is None or id(value) in seen:
                     continue
                 if remove_duplicate:
-                    seen.add(id(value))
+                    seen[id(value)] = value
                 yield dot + name, value
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
