@@ -242,13 +242,27 @@ pub fn _torch_function_enabled() -> bool {
     DISABLED.get() == 0
 }
 
+/// Whether an object is an exact `Tensor` or of a class written in C, and no list or tuple: it overrides nothing.
+fn is_plain(o: Borrowed<PyAny>) -> bool {
+    let class = o.get_type_ptr();
+    // SAFETY: a live class.
+    let flags = unsafe { ffi::PyType_GetFlags(class) };
+    let lists = ffi::Py_TPFLAGS_LIST_SUBCLASS | ffi::Py_TPFLAGS_TUPLE_SUBCLASS;
+    class == tensor_type() || flags & (ffi::Py_TPFLAGS_HEAPTYPE | lists) == 0
+}
+
 /// Whether a call with these arguments goes to a mode, or to the class of an argument or of an item of a list.
 #[pyfunction]
 pub fn _overridden(py: Python, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) -> bool {
+    if _len_torch_function_stack() > 0 {
+        return true;
+    }
+    if kwargs.is_empty() && args.iter_borrowed().all(is_plain) {
+        return false;
+    }
     let named = kwargs.iter().map(|(_, value)| value);
     let given: SmallVec<[Bound<PyAny>; 8]> = args.iter().chain(named).collect();
-    _len_torch_function_stack() > 0
-        || DISABLED.get() == 0 && !takers(py, given.iter().map(|value| value.as_ptr())).is_empty()
+    DISABLED.get() == 0 && !takers(py, given.iter().map(|value| value.as_ptr())).is_empty()
 }
 
 /// `__torch_function__` of classes that override nothing: calls the function with overrides disabled.
