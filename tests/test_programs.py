@@ -404,9 +404,7 @@ def test_names_for_absent_kinds_of_tensors_and_pipes(torch):
 
 
 @own
-def test_nested_tensors_are_refused_with_a_hint(torch):
-    with pytest.raises(NotImplementedError, match="pad_sequence"):
-        torch.nested.nested_tensor([torch.ones(1), torch.ones(2)])
+def test_sharded_modules_and_checkpoints_are_refused_with_a_hint(torch):
     fsdp = importlib.import_module("rustgrad.distributed.fsdp")
     assert not isinstance(torch.nn.Linear(1, 1), fsdp.FullyShardedDataParallel) and fsdp.ShardingStrategy.NO_SHARD
     with pytest.raises(NotImplementedError, match="use the module itself"):

@@ -86,7 +86,6 @@ _SUBMODULES = (
     "masked",
     "mps",
     "multiprocessing",
-    "nested",
     "nn",
     "onnx",
     "ops",

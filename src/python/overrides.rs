@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
@@ -78,7 +78,8 @@ type Taker<'py> = (Bound<'py, PyType>, Bound<'py, PyAny>);
 fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Vec<Taker<'py>> {
     let mut found: Vec<Taker> = Vec::new();
     let mut look = |o: &Bound<'py, PyAny>| {
-        if o.is_none() || o.is_exact_instance_of::<PyInt>() || o.is_exact_instance_of::<PyBool>() {
+        let number = o.is_exact_instance_of::<PyInt>() || o.is_exact_instance_of::<PyFloat>();
+        if number || o.is_none() || o.is_exact_instance_of::<PyBool>() || o.is_exact_instance_of::<PyString>() {
             return;
         }
         let class = o.get_type();
