@@ -319,7 +319,8 @@ impl<T: Vectors> Plan<'_, '_, T> {
                     let rows = panel_rows(to, self.panels, panel);
                     let a = self.weights.at(to * (group * self.order.len() + first) + rows.start * count);
                     let start = if first > 0 { Start::Result } else { Start::Rows(self.start(group, rows.start)) };
-                    let tile = Tile { terms: count, a: Packed(a), b, out: out.from(rows.start, column), cols, start };
+                    let (out, step) = (out.from(rows.start, column), U::WIDTH);
+                    let tile = Tile { terms: count, a: Packed(a), b, step, out, cols, start };
                     // SAFETY: the panels are packed, rows and columns inside the output.
                     unsafe { tile.run::<U>(rows.len()) };
                 }

@@ -234,7 +234,7 @@ impl<T: Vectors> Piece<'_, '_, '_, T> {
                             let a = Scattered(work.scratch.ptr().add(places[0]), order);
                             let b = panel.add(row * wide * width);
                             let (out, start) = (sums.from(column, first), Start::Result);
-                            let tile = Tile { terms: wide, a, b, out, cols: width, start };
+                            let tile = Tile { terms: wide, a, b, step: width, out, cols: width, start };
                             tile.run::<U>(U::ROWS.min(columns - column));
                         }
                     }
@@ -275,7 +275,8 @@ impl<T: Vectors> Piece<'_, '_, '_, T> {
                     for rows in (0..panels).map(rows_of) {
                         let a = Packed(left.ptr().add(rows.start * count));
                         let (out, cols) = (out.from(rows.start, column), width.min(columns - column));
-                        let tile = Tile { terms: count, a, b: right.ptr(), out, cols, start: Start::Result };
+                        let (b, start) = (right.ptr().cast_const(), Start::Result);
+                        let tile = Tile { terms: count, a, b, step: width, out, cols, start };
                         tile.run::<U>(rows.len());
                     }
                 }
