@@ -87,7 +87,7 @@ fn fit(a: &View, b: &View, out: &View) -> bool {
         && (a.dtype, b.dtype) == (out.dtype, out.dtype)
 }
 
-/// A matrix: address, row stride, column stride.
+/// A matrix: address, row stride, column stride; a stride backwards wraps.
 #[derive(Clone, Copy)]
 pub struct Matrix<T> {
     pub ptr: *mut T,
@@ -97,13 +97,14 @@ pub struct Matrix<T> {
 impl<T: Copy> Matrix<T> {
     #[inline(always)]
     pub fn at(self, i: usize, j: usize) -> *mut T {
-        self.ptr.wrapping_add(i * self.rows + j * self.cols)
+        self.ptr.wrapping_add(i.wrapping_mul(self.rows).wrapping_add(j.wrapping_mul(self.cols)))
     }
     #[inline(always)]
     pub fn from(self, i: usize, j: usize) -> Matrix<T> {
         Matrix { ptr: self.at(i, j), ..self }
     }
-    fn t(self) -> Matrix<T> {
+    #[inline(always)]
+    pub fn t(self) -> Matrix<T> {
         Matrix { rows: self.cols, cols: self.rows, ..self }
     }
 }

@@ -4,7 +4,7 @@
 //! An element is summed term by term in order, so its bits do not depend on the rows and columns beside it.
 
 use super::gemm::Matrix;
-use super::gemm::tiles::{self, Below, Beside, Job, Rows, Start, Tile, Unit, Vectors, tile_size};
+use super::gemm::tiles::{self, Below, Beside, Job, Panel, Rows, Start, Tile, Unit, Vectors, tile_size};
 use super::scratch::Temp;
 use crate::error::Result;
 
@@ -98,7 +98,14 @@ impl<T: Vectors> Job<T> for Multiply<'_, T> {
             let cols = U::WIDTH.min(right - first);
             for i in (0..self.rows).step_by(U::ROWS) {
                 let (a, rows) = (self.a.wrapping_add(i * row), U::ROWS.min(self.rows - i));
-                let tile = Tile { terms: end - begin, a: (), b, step: U::WIDTH, out: out.from(i, 0), cols, start };
+                let tile = Tile {
+                    terms: end - begin,
+                    a: (),
+                    b: Panel(b.cast_const(), U::WIDTH),
+                    out: out.from(i, 0),
+                    cols,
+                    start,
+                };
                 // SAFETY: the caller's promise; a panel holds `terms` times its columns.
                 unsafe {
                     match term {
@@ -132,7 +139,7 @@ impl<T: Vectors, A: Rows<T>> Job<T> for MultiplyTile<'_, T, A> {
             let b = self.panels.data.ptr().wrapping_add(first * self.panels.terms + begin * U::WIDTH);
             let out = Matrix { ptr: self.out.wrapping_add(first - left), rows: self.step, cols: 1 };
             let cols = U::WIDTH.min(right - first);
-            let tile = Tile { terms: end - begin, a: self.a, b, step: U::WIDTH, out, cols, start };
+            let tile = Tile { terms: end - begin, a: self.a, b: Panel(b.cast_const(), U::WIDTH), out, cols, start };
             // SAFETY: the caller's promise; a panel holds `terms` times its columns.
             unsafe { tile.run::<U>(self.rows) };
         }

@@ -5,8 +5,8 @@
 //! depend on the rows and columns beside it, and on how a product is split.
 
 use super::tiles::{
-    self, Below, Beside, Finish, Job, LARGEST_SIDE, MANY, Pack, Rows, Start, TALLEST, Tile, Unit, VECTORS, Vectors,
-    WIDEST, tile_size,
+    self, Below, Beside, Finish, Job, LARGEST_SIDE, MANY, Pack, Panel, Rows, Start, TALLEST, Tile, Unit, VECTORS,
+    Vectors, WIDEST, tile_size,
 };
 use super::{Matrix, Multiply, dots};
 use crate::cpu::scratch::Temp;
@@ -351,7 +351,7 @@ impl<T: Vectors> Blocks<'_, T> {
     unsafe fn tile<U: Unit<Float = T>, A: Rows<T>>(&self, a: A, p: Piece<T>) {
         let (out, [alpha, beta]) = (self.out.from(p.at[0], p.at[1]), self.factors);
         let beta = if p.term == 0 { beta } else { T::ONE };
-        let tile = Tile { terms: p.terms, a, b: p.b, step: p.apart, out, cols: p.cols, start: Start::Zero };
+        let tile = Tile { terms: p.terms, a, b: Panel(p.b, p.apart), out, cols: p.cols, start: Start::Zero };
         // SAFETY: the caller's promise; the sums hold a whole tile.
         unsafe {
             if alpha == T::ONE && out.cols == 1 && (beta == T::ZERO || beta == T::ONE) {

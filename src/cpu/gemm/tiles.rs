@@ -12,7 +12,7 @@ pub const MANY: usize = 8;
 /// Terms from which on a tile of the result is fetched before it is needed.
 const LONG: usize = 128;
 /// Rows of a tile, in whole vectors and whole blocks of those that `Unit::turn` transposes.
-const ROOM: usize = WIDEST / VECTORS;
+pub(in crate::cpu) const ROOM: usize = WIDEST / VECTORS;
 const _: () = assert!(TALLEST <= ROOM);
 
 /// What the sums of a tile are added to.
@@ -27,6 +27,8 @@ pub enum Start<T> {
 
 /// The rows of a first factor, one term at a time.
 pub trait Rows<T>: Copy {
+    /// Whether the loop over terms is worth unrolling: not where addresses of rows would take registers.
+    const UNROLLED: bool = true;
     /// # Safety
     /// The term has a row `i`.
     unsafe fn get(self, i: usize) -> T;
@@ -68,6 +70,7 @@ impl<T: Copy> Rows<T> for Beside<T> {
 #[derive(Clone, Copy)]
 pub struct Below<T>(pub *const T, pub usize);
 impl<T: Copy> Rows<T> for Below<T> {
+    const UNROLLED: bool = false;
     #[inline(always)]
     unsafe fn get(self, i: usize) -> T {
         // SAFETY: the caller's promise.
@@ -94,18 +97,68 @@ impl<T: Copy, const STEP: usize> Rows<T> for Apart<T, STEP> {
     }
 }
 
-/// Rows that begin anywhere in memory, at these offsets, each with its terms side by side.
+/// Rows that lie anywhere in memory: an element is at the offset of its row from that of its term.
 #[derive(Clone, Copy)]
-pub struct Scattered<T>(pub *const T, pub *const usize);
+pub struct Scattered<T> {
+    pub from: *const T,
+    pub rows: *const usize,
+    pub terms: *const usize,
+}
+/// Rows of a scattered tile: their offsets stay in registers.
+pub const SCATTERED: usize = 9;
 impl<T: Copy> Rows<T> for Scattered<T> {
+    const UNROLLED: bool = false;
     #[inline(always)]
     unsafe fn get(self, i: usize) -> T {
         // SAFETY: the caller's promise.
-        unsafe { *self.0.add(*self.1.add(i)) }
+        unsafe { *self.from.add(*self.terms).add(*self.rows.add(i)) }
     }
     #[inline(always)]
     fn next(self, _rows: usize) -> Scattered<T> {
-        Scattered(self.0.wrapping_add(1), self.1)
+        Scattered { terms: self.terms.wrapping_add(1), ..self }
+    }
+}
+
+/// The columns of a second factor, one term at a time.
+pub trait Columns<T>: Copy {
+    /// The vector with this index.
+    ///
+    /// # Safety
+    /// The term has it; the processor has the unit's instructions.
+    unsafe fn load<U: Unit<Float = T>>(self, vector: usize) -> U::Vector;
+    fn next(self) -> Self;
+}
+
+/// Columns that lie side by side, with terms so far apart: those of a panel, or of a matrix.
+#[derive(Clone, Copy)]
+pub struct Panel<T>(pub *const T, pub usize);
+impl<T: Copy> Columns<T> for Panel<T> {
+    #[inline(always)]
+    unsafe fn load<U: Unit<Float = T>>(self, vector: usize) -> U::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { U::load(self.0.add(vector * U::LANES)) }
+    }
+    #[inline(always)]
+    fn next(self) -> Panel<T> {
+        Panel(self.0.wrapping_add(self.1), self.1)
+    }
+}
+
+/// Vectors that begin anywhere in memory, and terms at these offsets from there.
+#[derive(Clone, Copy)]
+pub struct Windows<T> {
+    pub from: [*const T; VECTORS],
+    pub terms: *const usize,
+}
+impl<T: Copy> Columns<T> for Windows<T> {
+    #[inline(always)]
+    unsafe fn load<U: Unit<Float = T>>(self, vector: usize) -> U::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { U::load(self.from[vector % VECTORS].add(*self.terms)) }
+    }
+    #[inline(always)]
+    fn next(self) -> Windows<T> {
+        Windows { terms: self.terms.wrapping_add(1), ..self }
     }
 }
 
@@ -124,29 +177,44 @@ macro_rules! unrolled {
 }
 const _: () = assert!(TALLEST == 14);
 
+/// Adds the products of a term, and goes on to the next.
+macro_rules! term {
+    ($a:ident, $b:ident, $sums:ident, $rows:ident, $vectors:ident) => {
+        let mut row = [U::splat(T::ZERO); $vectors];
+        for j in 0..$vectors {
+            row[j] = $b.load::<U>(j);
+        }
+        for i in 0..$rows {
+            let x = U::splat($a.get(i));
+            for j in 0..$vectors {
+                $sums[i][j] = U::fma(x, row[j], $sums[i][j]);
+            }
+        }
+        ($a, $b) = ($a.next($rows), $b.next());
+    };
+}
+
 /// A tile of `terms` terms with `cols` columns inside the result, whose columns lie side by side.
 #[derive(Clone, Copy)]
-pub struct Tile<T, A = Packed<T>> {
+pub struct Tile<T, A = Packed<T>, B = Panel<T>> {
     pub terms: usize,
     pub a: A,
-    pub b: *const T,
-    /// From one term of `b` to the next.
-    pub step: usize,
+    pub b: B,
     pub out: Matrix<T>,
     pub cols: usize,
     pub start: Start<T>,
 }
 
-impl<T> Tile<T, ()> {
+impl<T, B> Tile<T, (), B> {
     /// A tile with this first factor.
     #[inline(always)]
-    pub fn of<A>(self, a: A) -> Tile<T, A> {
-        let Tile { terms, b, step, out, cols, start, .. } = self;
-        Tile { terms, a, b, step, out, cols, start }
+    pub fn of<A>(self, a: A) -> Tile<T, A, B> {
+        let Tile { terms, b, out, cols, start, .. } = self;
+        Tile { terms, a, b, out, cols, start }
     }
 }
 
-impl<T: Vectors, A: Rows<T>> Tile<T, A> {
+impl<T: Vectors, A: Rows<T>, B: Columns<T>> Tile<T, A, B> {
     /// Computes the tile with `rows` rows, at most those of the unit; of one row or two, it may have `MANY` vectors of columns.
     ///
     /// # Safety
@@ -204,18 +272,16 @@ impl<T: Vectors, A: Rows<T>> Tile<T, A> {
                 });
             }
             let (mut a, mut b) = (self.a, self.b);
-            for _ in 0..self.terms {
-                let mut row = [U::splat(T::ZERO); V];
-                for j in 0..V {
-                    row[j] = U::load(b.add(j * U::LANES));
-                }
-                for i in 0..R {
-                    let x = U::splat(a.get(i));
-                    for j in 0..V {
-                        sums[i][j] = U::fma(x, row[j], sums[i][j]);
-                    }
-                }
-                (a, b) = (a.next(R), b.wrapping_add(self.step));
+            // Tiles of nearly full height are the most frequent: theirs is worth the code.
+            let several = if (A::UNROLLED || V == 1) && R + 2 >= U::ROWS { 4 } else { 1 };
+            for _ in 0..if several > 1 { self.terms / several } else { 0 } {
+                term!(a, b, sums, R, V);
+                term!(a, b, sums, R, V);
+                term!(a, b, sums, R, V);
+                term!(a, b, sums, R, V);
+            }
+            for _ in 0..if several > 1 { self.terms % several } else { self.terms } {
+                term!(a, b, sums, R, V);
             }
             let onto = matches!(self.start, Start::Result);
             if self.cols == V * U::LANES && onto {
@@ -249,8 +315,8 @@ impl<T: Vectors, A: Rows<T>> Tile<T, A> {
 }
 
 /// A tile, and its number of rows.
-struct Sized<'a, T, A>(&'a Tile<T, A>, usize);
-impl<T: Vectors, A: Rows<T>> Job<T> for Sized<'_, T, A> {
+struct Sized<'a, T, A, B>(&'a Tile<T, A, B>, usize);
+impl<T: Vectors, A: Rows<T>, B: Columns<T>> Job<T> for Sized<'_, T, A, B> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<U: Unit<Float = T>>(self) {
@@ -273,7 +339,7 @@ impl<T: Vectors, A: Rows<T>> Job<T> for Sized<'_, T, A> {
 /// Writes sums to where they belong: `out = beta * out + alpha * sums`, of a size `[rows, cols]`, a tile's at most; the result is
 /// not read where beta is zero. Rows of sums have room for whole vectors.
 #[derive(Clone, Copy)]
-pub(super) struct Finish<T> {
+pub(in crate::cpu) struct Finish<T> {
     pub from: Matrix<T>,
     pub out: Matrix<T>,
     pub size: [usize; 2],
@@ -353,7 +419,7 @@ pub unsafe fn pack<T: Vectors>(from: Matrix<T>, terms: usize, filled: usize, wid
     run(Pack { from, terms, filled, width, to });
 }
 
-pub(super) struct Pack<T> {
+pub(in crate::cpu) struct Pack<T> {
     pub from: Matrix<T>,
     pub terms: usize,
     pub filled: usize,

@@ -30,6 +30,10 @@ pub trait Unit {
     /// # Safety
     /// So many elements can be read.
     unsafe fn load_first(at: *const Self::Float, n: usize) -> Self::Vector;
+    /// A vector whose lanes from `first` on, fewer than there are, are those in memory.
+    /// # Safety
+    /// These elements can be read.
+    unsafe fn load_last(v: Self::Vector, at: *const Self::Float, first: usize) -> Self::Vector;
     /// # Safety
     /// See `load`.
     unsafe fn store(at: *mut Self::Float, v: Self::Vector);
@@ -80,6 +84,11 @@ impl<T: Vectors, const N: usize> Unit for Portable<T, N> {
     unsafe fn load_first(at: *const T, n: usize) -> [T; N] {
         // SAFETY: the caller's promise.
         std::array::from_fn(|i| if i < n { unsafe { *at.add(i) } } else { T::ZERO })
+    }
+    #[inline(always)]
+    unsafe fn load_last(v: [T; N], at: *const T, first: usize) -> [T; N] {
+        // SAFETY: the caller's promise.
+        std::array::from_fn(|i| if i < first { v[i] } else { unsafe { *at.wrapping_add(i) } })
     }
     #[inline(always)]
     unsafe fn store(at: *mut T, v: [T; N]) {
@@ -172,6 +181,40 @@ mod x86 {
         unsafe { _mm512_maskz_loadu_pd(((1u32 << n) - 1) as u8, at) }
     }
     /// # Safety
+    /// As for `Unit::load_last`, in all of these.
+    #[inline(always)]
+    unsafe fn last_8(v: __m256, at: *const f32, first: usize) -> __m256 {
+        // SAFETY: the lanes before are not read, in all of these.
+        unsafe {
+            let mask = _mm256_andnot_si256(ones(first), _mm256_set1_epi32(-1));
+            _mm256_blendv_ps(v, _mm256_maskload_ps(at, mask), _mm256_castsi256_ps(mask))
+        }
+    }
+    /// # Safety
+    /// See `last_8`.
+    #[inline(always)]
+    unsafe fn last_4(v: __m256d, at: *const f64, first: usize) -> __m256d {
+        // SAFETY: as above.
+        unsafe {
+            let mask = _mm256_andnot_si256(ones(2 * first), _mm256_set1_epi32(-1));
+            _mm256_blendv_pd(v, _mm256_maskload_pd(at, mask), _mm256_castsi256_pd(mask))
+        }
+    }
+    /// # Safety
+    /// See `last_8`.
+    #[inline(always)]
+    unsafe fn last_16(v: __m512, at: *const f32, first: usize) -> __m512 {
+        // SAFETY: as above.
+        unsafe { _mm512_mask_loadu_ps(v, u16::MAX << first, at) }
+    }
+    /// # Safety
+    /// See `last_8`.
+    #[inline(always)]
+    unsafe fn last_wide_8(v: __m512d, at: *const f64, first: usize) -> __m512d {
+        // SAFETY: as above.
+        unsafe { _mm512_mask_loadu_pd(v, u8::MAX << first, at) }
+    }
+    /// # Safety
     /// As for `Unit::store_first`, in all of these.
     #[inline(always)]
     unsafe fn store_8(at: *mut f32, v: __m256, n: usize) {
@@ -246,7 +289,7 @@ mod x86 {
     }
 
     macro_rules! unit {
-        ($name:ident, $features:literal, $t:ty, $v:ty, $lanes:literal, $rows:literal, $side:literal $turn:ident, $load:ident $first:ident $store:ident $store_first:ident $splat:ident $add:ident $mul:ident $fma:ident) => {
+        ($name:ident, $features:literal, $t:ty, $v:ty, $lanes:literal, $rows:literal, $side:literal $turn:ident, $load:ident $first:ident $last:ident $store:ident $store_first:ident $splat:ident $add:ident $mul:ident $fma:ident) => {
             impl Unit for $name<$t> {
                 type Float = $t;
                 type Vector = $v;
@@ -261,6 +304,11 @@ mod x86 {
                 unsafe fn load_first(at: *const $t, n: usize) -> $v {
                     // SAFETY: the caller's promise.
                     unsafe { $first(at, n) }
+                }
+                #[inline(always)]
+                unsafe fn load_last(v: $v, at: *const $t, first: usize) -> $v {
+                    // SAFETY: the caller's promise.
+                    unsafe { $last(v, at, first) }
                 }
                 #[inline(always)]
                 unsafe fn store(at: *mut $t, v: $v) {
@@ -317,10 +365,10 @@ mod x86 {
             }
         };
     }
-    unit!(Avx2, "avx2,fma,bmi1,bmi2", f32, __m256, 8, 6, 8 turn_8, _mm256_loadu_ps first_8 _mm256_storeu_ps store_8 _mm256_set1_ps _mm256_add_ps _mm256_mul_ps _mm256_fmadd_ps);
-    unit!(Avx2, "avx2,fma,bmi1,bmi2", f64, __m256d, 4, 6, 4 turn_4, _mm256_loadu_pd first_4 _mm256_storeu_pd store_4 _mm256_set1_pd _mm256_add_pd _mm256_mul_pd _mm256_fmadd_pd);
-    unit!(Avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2", f32, __m512, 16, 14, 8 turn_8, _mm512_loadu_ps first_16 _mm512_storeu_ps store_16 _mm512_set1_ps _mm512_add_ps _mm512_mul_ps _mm512_fmadd_ps);
-    unit!(Avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2", f64, __m512d, 8, 14, 4 turn_4, _mm512_loadu_pd first_wide_8 _mm512_storeu_pd store_wide_8 _mm512_set1_pd _mm512_add_pd _mm512_mul_pd _mm512_fmadd_pd);
+    unit!(Avx2, "avx2,fma,bmi1,bmi2", f32, __m256, 8, 6, 8 turn_8, _mm256_loadu_ps first_8 last_8 _mm256_storeu_ps store_8 _mm256_set1_ps _mm256_add_ps _mm256_mul_ps _mm256_fmadd_ps);
+    unit!(Avx2, "avx2,fma,bmi1,bmi2", f64, __m256d, 4, 6, 4 turn_4, _mm256_loadu_pd first_4 last_4 _mm256_storeu_pd store_4 _mm256_set1_pd _mm256_add_pd _mm256_mul_pd _mm256_fmadd_pd);
+    unit!(Avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2", f32, __m512, 16, 14, 8 turn_8, _mm512_loadu_ps first_16 last_16 _mm512_storeu_ps store_16 _mm512_set1_ps _mm512_add_ps _mm512_mul_ps _mm512_fmadd_ps);
+    unit!(Avx512, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2", f64, __m512d, 8, 14, 4 turn_4, _mm512_loadu_pd first_wide_8 last_wide_8 _mm512_storeu_pd store_wide_8 _mm512_set1_pd _mm512_add_pd _mm512_mul_pd _mm512_fmadd_pd);
 }
 
 /// A computation to be compiled for each vector unit. Mark `run` and all that it calls `#[inline(always)]`.
