@@ -323,7 +323,6 @@ def _letters(subscripts):
     return "".join(letters)
 
 
-@overridable
 def einsum(*args: Any) -> Tensor:
     """Multiplies operands and sums over index letters: `einsum("ij,jk->ik", a, b)`.
 

@@ -18,7 +18,6 @@ __all__ = ["CustomOpDef", "Tag"]
 DEVICES = {"cuda": "gpu"}
 # What was registered for ops before anyone defined them.
 undefined: dict[tuple[str, str], CustomOpDef] = {}
-# What PyTorch's compiler is told about an op.
 Tag = enum.Enum(
     "Tag",
     "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace inplace_view "
@@ -27,6 +26,7 @@ Tag = enum.Enum(
     module=__name__,
     start=0,
 )
+Tag.__doc__ = """What PyTorch's compiler is told about an op. Accepted and kept, without effect here."""
 # A tensor, or a list of them, that the op writes to: `Tensor(a!) x`, `Tensor(a1!)[] xs`.
 _WRITTEN = re.compile(r"\bTensor\([^()]*!\)[^\s,]* (\w+)")
 

@@ -1,38 +1,27 @@
-//! Matrix products, batched, over any strides; the only user of the `gemm` crate.
+//! Matrix products, batched, over any strides.
 //!
-//! Floats and complex numbers use the crate, real ones by a transposed matrix `rows.rs` or `dots.rs`, large ones on AVX2
-//! `blocked.rs`; operands of half types are converted to f32 as a whole; integers have their own loop. The split over
-//! threads is ours.
+//! Real floats have their own product (`product.rs`), and operands of half types are converted to f32 as a whole; complex
+//! numbers use the `gemm` crate (`complex.rs`), integers a plain loop. The split over threads is the same for all.
 
-#[cfg(target_arch = "x86_64")]
-mod blocked;
-#[cfg(target_arch = "x86_64")]
+mod complex;
 mod dots;
-#[cfg(target_arch = "x86_64")]
-mod rows;
+mod integers;
+mod product;
 pub mod tiles;
+mod unit;
 
 use super::epilogue::Epilogue;
 use super::lines::for_lines;
-use super::number_class::Fuse;
 use super::parallel::{num_threads, try_par_for};
 use super::scratch::Temp;
-use super::simd::{self, Kernel};
 use super::view::{SendPtr, View, ensure, load, store};
-use crate::dtype::{DType, Element, Scalar, c64, c128};
+use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
-use crate::rt::reserve::filled;
-use ::gemm::Parallelism;
 
 /// Minimum multiplications per task.
 const TASK: usize = 1 << 20;
-/// Minimum side of a panel; larger if `k > LONG`, where the crate splits the inner dimension.
-const SMALLEST: usize = 64;
-const SMALLEST_LONG: usize = 128;
-/// Up to this inner dimension the crate sums in one block, for any other sides.
-const LONG: usize = 512;
-/// Panels start at multiples of this.
+/// Parts of a product start at multiples of this.
 const UNIT: usize = 32;
 
 /// `out = beta * out + alpha * a @ b` for `[.., m, k] x [.., k, n] -> [.., m, n]`; the leading dimensions are equal
@@ -98,7 +87,7 @@ fn fit(a: &View, b: &View, out: &View) -> bool {
         && (a.dtype, b.dtype) == (out.dtype, out.dtype)
 }
 
-/// A matrix: address, row stride, column stride.
+/// A matrix: address, row stride, column stride; a stride backwards wraps.
 #[derive(Clone, Copy)]
 pub struct Matrix<T> {
     pub ptr: *mut T,
@@ -108,265 +97,50 @@ pub struct Matrix<T> {
 impl<T: Copy> Matrix<T> {
     #[inline(always)]
     pub fn at(self, i: usize, j: usize) -> *mut T {
-        self.ptr.wrapping_add(i * self.rows + j * self.cols)
+        self.ptr.wrapping_add(i.wrapping_mul(self.rows).wrapping_add(j.wrapping_mul(self.cols)))
     }
     #[inline(always)]
     pub fn from(self, i: usize, j: usize) -> Matrix<T> {
         Matrix { ptr: self.at(i, j), ..self }
     }
-    fn t(self) -> Matrix<T> {
+    #[inline(always)]
+    pub fn t(self) -> Matrix<T> {
         Matrix { rows: self.cols, cols: self.rows, ..self }
     }
 }
 
-/// `out = beta * out + alpha * a @ b` of a size `[m, n, k]` on one thread.
-///
-/// # Safety
-/// The matrices must be in bounds and `out` must not overlap the others.
-type Product<T> = unsafe fn([usize; 3], Matrix<T>, Matrix<T>, Matrix<T>, T, T) -> Result<()>;
-
 /// An element type that has a matrix product.
 trait Multiply: Element {
-    /// The function for products of this size `[m, n, k]`, or for panels of them; `a` and `b` have these strides.
-    fn product(size: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Product<Self>;
-}
-
-/// The types that the `gemm` crate supports.
-trait Blas: Element {
-    /// A faster function for products of this size.
-    fn faster(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Option<Product<Self>> {
-        None
-    }
-}
-#[cfg(target_arch = "x86_64")]
-impl<T: blocked::Lanes + tiles::Vectors> Blas for T {
-    fn faster(size: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Option<Product<T>> {
-        rows::product(size, a, b).or_else(|| blocked::product(size))
-    }
-}
-#[cfg(not(target_arch = "x86_64"))]
-impl Blas for f32 {}
-#[cfg(not(target_arch = "x86_64"))]
-impl Blas for f64 {}
-impl Blas for c64 {}
-impl Blas for c128 {}
-
-impl<T: Blas> Multiply for T {
-    fn product(size: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Product<T> {
-        T::faster(size, a, b).unwrap_or(library)
-    }
-}
-
-/// A product by the `gemm` crate.
-unsafe fn library<T: Blas>(
-    [m, n, k]: [usize; 3],
-    a: Matrix<T>,
-    b: Matrix<T>,
-    out: Matrix<T>,
-    alpha: T,
-    beta: T,
-) -> Result<()> {
-    let s = |x: usize| x as isize;
-    // The crate's loops for two terms and for vectors start from the first product, where negative zeros have a sum of
-    // their own sign; from zero on, as PyTorch's does, it is positive.
-    let from_zero = beta == T::default() && k > 1 && (k == 2 || m == 1 || n == 1);
-    let beta = if from_zero { T::from_scalar(Scalar::Int(1)) } else { beta };
-    // SAFETY: the caller's promise. The crate's alpha scales the destination.
-    unsafe {
-        if from_zero {
-            clear(out, [m, n]);
-        }
-        ::gemm::gemm(
-            m,
-            n,
-            k,
-            out.ptr,
-            s(out.cols),
-            s(out.rows),
-            beta != T::default(),
-            a.ptr,
-            s(a.cols),
-            s(a.rows),
-            b.ptr,
-            s(b.cols),
-            s(b.rows),
-            beta,
-            alpha,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
-    }
-    Ok(())
-}
-
-/// Zeros in a matrix of floats, row by row or column by column as it lies.
-///
-/// SAFETY: the matrix must be in bounds.
-unsafe fn clear<T: Blas>(out: Matrix<T>, [m, n]: [usize; 2]) {
-    let (out, m, n) = if out.cols == 1 { (out, m, n) } else { (out.t(), n, m) };
-    for i in 0..m {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match out.cols {
-                1 => out.at(i, 0).write_bytes(0, n), // zero bits are 0.0
-                _ => (0..n).for_each(|j| *out.at(i, j) = T::default()),
-            }
-        }
-    }
-}
-
-/// Wrapping integers.
-trait Wrap: Element {
-    fn fma(self, a: Self, b: Self) -> Self;
-}
-impl Wrap for u8 {
-    #[inline(always)]
-    fn fma(self, a: u8, b: u8) -> u8 {
-        self.wrapping_add(a.wrapping_mul(b))
-    }
-}
-impl Wrap for i8 {
-    #[inline(always)]
-    fn fma(self, a: i8, b: i8) -> i8 {
-        self.wrapping_add(a.wrapping_mul(b))
-    }
-}
-impl Wrap for i16 {
-    #[inline(always)]
-    fn fma(self, a: i16, b: i16) -> i16 {
-        self.wrapping_add(a.wrapping_mul(b))
-    }
-}
-impl Wrap for i32 {
-    #[inline(always)]
-    fn fma(self, a: i32, b: i32) -> i32 {
-        self.wrapping_add(a.wrapping_mul(b))
-    }
-}
-impl Wrap for i64 {
-    #[inline(always)]
-    fn fma(self, a: i64, b: i64) -> i64 {
-        self.wrapping_add(a.wrapping_mul(b))
-    }
-}
-impl Multiply for u8 {
-    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<u8> {
-        integers::<u8, 64>
-    }
-}
-impl Multiply for i8 {
-    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<i8> {
-        integers::<i8, 64>
-    }
-}
-impl Multiply for i16 {
-    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<i16> {
-        integers::<i16, 32>
-    }
-}
-impl Multiply for i32 {
-    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<i32> {
-        integers::<i32, 16>
-    }
-}
-impl Multiply for i64 {
-    fn product(_size: [usize; 3], _a: [usize; 2], _b: [usize; 2]) -> Product<i64> {
-        integers::<i64, 8>
-    }
-}
-
-/// Tiles of `W` columns are two AVX2 registers wide, so that four rows of accumulators stay in registers.
-unsafe fn integers<T: Wrap, const W: usize>(
-    size: [usize; 3],
-    a: Matrix<T>,
-    b: Matrix<T>,
-    out: Matrix<T>,
-    alpha: T,
-    beta: T,
-) -> Result<()> {
-    simd::run(Integers::<T, W> { size, a, b, out, alpha, beta, packed: filled([T::default(); W], size[2])? });
-    Ok(())
-}
-
-/// Rows of the integer loop's tile.
-const ROWS: usize = 4;
-
-/// The integer loop, for tiles of `W` columns.
-struct Integers<T, const W: usize> {
-    size: [usize; 3],
-    a: Matrix<T>,
-    b: Matrix<T>,
-    out: Matrix<T>,
-    alpha: T,
-    beta: T,
-    /// `W` packed columns of `b`.
-    packed: Vec<[T; W]>,
-}
-impl<T: Wrap, const W: usize> Kernel for Integers<T, W> {
-    type Output = ();
-    #[inline(always)]
-    fn run<F: Fuse>(mut self) {
-        let [m, n, _] = self.size;
-        let mut packed = std::mem::take(&mut self.packed);
-        for j0 in (0..n).step_by(W) {
-            let w = W.min(n - j0);
-            for (p, row) in packed.iter_mut().enumerate() {
-                // SAFETY: all indices are inside the matrices, by the caller's promise.
-                (0..w).for_each(|j| row[j] = unsafe { *self.b.at(p, j0 + j) });
-            }
-            let mut i0 = 0;
-            while i0 + ROWS <= m {
-                self.tile::<ROWS>(&packed, i0, j0, w);
-                i0 += ROWS;
-            }
-            (i0..m).for_each(|i| self.tile::<1>(&packed, i, j0, w));
-        }
-    }
-}
-impl<T: Wrap, const W: usize> Integers<T, W> {
-    #[inline(always)]
-    fn tile<const H: usize>(&self, packed: &[[T; W]], i0: usize, j0: usize, w: usize) {
-        let mut acc = [[T::default(); W]; H];
-        for (p, row) in packed.iter().enumerate() {
-            for (i, acc) in acc.iter_mut().enumerate() {
-                // SAFETY: as in `run`.
-                let x = unsafe { *self.a.at(i0 + i, p) };
-                (0..W).for_each(|j| acc[j] = acc[j].fma(x, row[j]));
-            }
-        }
-        for (i, acc) in acc.iter().enumerate() {
-            for (j, &s) in acc[..w].iter().enumerate() {
-                // SAFETY: as in `run`.
-                unsafe {
-                    let y = self.out.at(i0 + i, j0 + j);
-                    let old = if self.beta == T::default() { self.beta } else { *y };
-                    *y = T::default().fma(self.beta, old).fma(self.alpha, s);
-                }
-            }
-        }
-    }
+    /// What is decided once for a product and holds for all parts of it, so that their bits are those of the whole.
+    type Plan: Sync;
+    /// For a product of this size `[m, n, k]`, with the strides of `a`, `b` and `out`.
+    fn plan(size: [usize; 3], strides: [[usize; 2]; 3]) -> Self::Plan;
+    /// Rows and columns of the smallest parts that are worth a task.
+    fn smallest(plan: &Self::Plan) -> [usize; 2];
+    /// `out = beta * out + alpha * a @ b` for the planned product or a part of it, on one thread; `factors` are alpha and beta.
+    ///
+    /// # Safety
+    /// The matrices are in bounds, with the strides of the plan, and `out` does not overlap the others.
+    unsafe fn multiply(
+        plan: &Self::Plan,
+        size: [usize; 3],
+        matrices: [Matrix<Self>; 3],
+        factors: [Self; 2],
+    ) -> Result<()>;
 }
 
 /// Splits a batch of products into tasks.
-unsafe fn batched<T: Multiply>(
-    a: View,
-    b: View,
-    out: View,
-    [alpha, beta]: [T; 2],
-    then: Option<&Epilogue>,
-) -> Result<()> {
+unsafe fn batched<T: Multiply>(a: View, b: View, out: View, factors: [T; 2], then: Option<&Epilogue>) -> Result<()> {
     let lead = out.ndim() - 2;
     let (mut m, n, k) = (out.shape[lead], out.shape[lead + 1], a.shape[lead + 1]);
     let matrix = |v: &View| Matrix { ptr: v.ptr as *mut T, rows: v.strides[lead], cols: v.strides[lead + 1] };
-    let (a_matrix, b_matrix, out_matrix) = (matrix(&a), matrix(&b), matrix(&out));
+    let matrices = [matrix(&a), matrix(&b), matrix(&out)];
     let (mut shape, [mut sa, mut sb, mut so]) =
         coalesce(&out.shape[..lead], [&a.strides[..lead], &b.strides[..lead], &out.strides[..lead]]);
     // A batch that shares its second factor is one product with more rows.
     if let Some(&count) = shape.last() {
         let stacked = |s: &Dims, x: &Matrix<T>| s.last() == Some(&(m * x.rows));
-        if sb.last() == Some(&0) && stacked(&sa, &a_matrix) && stacked(&so, &out_matrix) {
+        if sb.last() == Some(&0) && stacked(&sa, &matrices[0]) && stacked(&so, &matrices[2]) {
             m *= count;
             for v in [&mut shape, &mut sa, &mut sb, &mut so] {
                 v.pop();
@@ -375,47 +149,52 @@ unsafe fn batched<T: Multiply>(
     }
     let batch: usize = shape.iter().product();
     let work = m * n * k.max(1);
-    // One panel per thread, along the longer side. The summation order of an element does not depend on its panel as
-    // long as panels are too large for the crate's special cases, so results are bitwise equal for any number of panels
-    // (`the_bits_do_not_depend_on_the_panels`).
-    let side = m.max(n);
-    let smallest = if k <= LONG { SMALLEST } else { SMALLEST_LONG };
-    let most = if batch >= num_threads() { 1 } else { num_threads().min(side / smallest) };
-    let panels = (work / TASK).clamp(1, most.max(1));
-    // The last panel also takes the remainder: it is no smaller than the others.
-    let edge = |i: usize| if i == panels { side } else { side / UNIT * i / panels * UNIT };
-    let share = (SendPtr(a_matrix.ptr), SendPtr(b_matrix.ptr), SendPtr(out_matrix.ptr));
-    let strides = |x: &Matrix<T>| [x.rows, x.cols];
-    let product = T::product([m, n, k], strides(&a_matrix), strides(&b_matrix));
-    // Panels of columns are no runs of a row-major result.
-    let then = then.filter(|t| t.takes_blocks() && (m >= n || panels == 1));
-    try_par_for(batch * panels, (TASK * panels / work.max(1)).max(1), |range| {
-        let mut at = Odometer::new(&shape, [&sa, &sb, &so], range.start / panels);
+    let plan = T::plan([m, n, k], matrices.map(|x| [x.rows, x.cols]));
+    let then = then.filter(|t| t.takes_blocks());
+    let most = num_threads().div_ceil(batch).min((work / TASK).max(1));
+    let [high, wide] = grid([m, n], T::smallest(&plan), most, then.is_some());
+    // Columns of a row-major result are no run.
+    let then = then.filter(|_| wide == 1);
+    let parts = high * wide;
+    let share = matrices.map(|x| (SendPtr(x.ptr), x.rows, x.cols));
+    try_par_for(batch * parts, (TASK * parts / work.max(1)).max(1), |range| {
+        let mut at = Odometer::new(&shape, [&sa, &sb, &so], range.start / parts);
         for unit in range {
-            let (start, end) = (edge(unit % panels), edge(unit % panels + 1));
-            let size = end - start;
-            let [oa, ob, oo] = at.offsets;
-            let a = Matrix { ptr: share.0.at(oa), ..a_matrix };
-            let b = Matrix { ptr: share.1.at(ob), ..b_matrix };
-            let out = Matrix { ptr: share.2.at(oo), ..out_matrix };
-            // SAFETY: the panel lies inside the matrices, and panels do not overlap.
-            unsafe {
-                if m >= n {
-                    product([size, n, k], a.from(start, 0), b, out.from(start, 0), alpha, beta)?;
-                } else {
-                    product([m, size, k], a, b.from(0, start), out.from(0, start), alpha, beta)?;
-                }
-            }
+            let (part, offsets) = (unit % parts, at.offsets);
+            let [rows, cols] = [(part / wide, high, m), (part % wide, wide, n)].map(|(i, parts, side)| {
+                // The last part also takes the remainder.
+                let edge = |i: usize| if i == parts { side } else { side / UNIT * i / parts * UNIT };
+                edge(i)..edge(i + 1)
+            });
+            let [a, b, out] = [0, 1, 2].map(|i| {
+                let (ptr, rows, cols) = &share[i];
+                Matrix { ptr: ptr.at(offsets[i]), rows: *rows, cols: *cols }
+            });
+            let places = [a.from(rows.start, 0), b.from(0, cols.start), out.from(rows.start, cols.start)];
+            // SAFETY: the part lies inside the matrices, and parts do not overlap.
+            unsafe { T::multiply(&plan, [rows.len(), cols.len(), k], places, factors)? };
             if let Some(then) = then {
-                let rows = if m >= n { start..end } else { 0..m };
-                then.finished(oo + rows.start * n..oo + rows.end * n);
+                then.finished(offsets[2] + rows.start * n..offsets[2] + rows.end * n);
             }
-            if end == side {
+            if part + 1 == parts {
                 at.step();
             }
         }
         Ok(())
     })
+}
+
+/// Into how many rows and columns of parts a result `[m, n]` is split, `most` parts at most: those of the smallest area,
+/// and of these the ones that read the least.
+fn grid([m, n]: [usize; 2], smallest: [usize; 2], most: usize, whole_rows: bool) -> [usize; 2] {
+    let [most_high, most_wide] = [m / smallest[0].max(UNIT), n / smallest[1].max(UNIT)].map(|x| x.max(1));
+    let most_wide = if whole_rows && most_high >= most { 1 } else { most_wide };
+    let all = (1..=most.min(most_high)).map(|high| [high, (most / high).min(most_wide)]);
+    let cost = |[high, wide]: &[usize; 2]| {
+        let (rows, cols) = (m.div_ceil(*high), n.div_ceil(*wide));
+        (rows * cols, rows + cols)
+    };
+    all.min_by_key(cost).unwrap_or([1, 1])
 }
 
 /// A half-precision operand as f32; broadcast dimensions are stored once.

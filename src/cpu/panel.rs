@@ -4,7 +4,7 @@
 //! An element is summed term by term in order, so its bits do not depend on the rows and columns beside it.
 
 use super::gemm::Matrix;
-use super::gemm::tiles::{self, Job, Rows, Start, Strided, Tile, Unit, Vectors, tile_size};
+use super::gemm::tiles::{self, Below, Beside, Job, Panel, Rows, Start, Tile, Unit, Vectors, tile_size};
 use super::scratch::Temp;
 use crate::error::Result;
 
@@ -47,13 +47,14 @@ impl<T: Vectors> Panels<T> {
         Part { terms: [0, self.terms], cols: [0, self.cols] }
     }
 
-    /// `out = a @ part`, or `out += a @ part`, for `rows` rows. `steps` are the distances of rows and terms of `a`, and of
-    /// rows of `out`.
+    /// `out = a @ part`, or `out += a @ part`, for `rows` rows. `steps` are the distances of rows and terms of `a`, one of
+    /// which is one, and of rows of `out`.
     ///
     /// # Safety
     /// The part lies inside whole panels of what was packed and begins at a panel. `a` holds rows of its terms, and `out`,
     /// apart from `a`, rows of its columns.
     pub unsafe fn multiply(&self, part: Part, a: *const T, out: *mut T, steps: [usize; 3], rows: usize, add: bool) {
+        debug_assert!(steps[0] == 1 || steps[1] == 1);
         tiles::run(Multiply { panels: self, part, a, out, steps, rows, add });
     }
 
@@ -96,10 +97,22 @@ impl<T: Vectors> Job<T> for Multiply<'_, T> {
             let out = Matrix { ptr: self.out.wrapping_add(first - left), rows: out_row, cols: 1 };
             let cols = U::WIDTH.min(right - first);
             for i in (0..self.rows).step_by(U::ROWS) {
-                let a = Strided(self.a.wrapping_add(i * row), [row, term]);
-                let tile = Tile { terms: end - begin, a, b, out: out.from(i, 0), cols, start };
+                let (a, rows) = (self.a.wrapping_add(i * row), U::ROWS.min(self.rows - i));
+                let tile = Tile {
+                    terms: end - begin,
+                    a: (),
+                    b: Panel(b.cast_const(), U::WIDTH),
+                    out: out.from(i, 0),
+                    cols,
+                    start,
+                };
                 // SAFETY: the caller's promise; a panel holds `terms` times its columns.
-                unsafe { tile.run::<U>(U::ROWS.min(self.rows - i)) };
+                unsafe {
+                    match term {
+                        1 => tile.of(Below(a, row)).run::<U>(rows),
+                        _ => tile.of(Beside(a, term)).run::<U>(rows),
+                    }
+                }
             }
         }
     }
@@ -125,7 +138,8 @@ impl<T: Vectors, A: Rows<T>> Job<T> for MultiplyTile<'_, T, A> {
         for first in (left..right).step_by(U::WIDTH) {
             let b = self.panels.data.ptr().wrapping_add(first * self.panels.terms + begin * U::WIDTH);
             let out = Matrix { ptr: self.out.wrapping_add(first - left), rows: self.step, cols: 1 };
-            let tile = Tile { terms: end - begin, a: self.a, b, out, cols: U::WIDTH.min(right - first), start };
+            let cols = U::WIDTH.min(right - first);
+            let tile = Tile { terms: end - begin, a: self.a, b: Panel(b.cast_const(), U::WIDTH), out, cols, start };
             // SAFETY: the caller's promise; a panel holds `terms` times its columns.
             unsafe { tile.run::<U>(self.rows) };
         }

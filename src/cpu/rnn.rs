@@ -1,17 +1,17 @@
 //! A direction of a recurrent layer over packed steps, forward and backward, a few sequences at a time.
 //!
-//! Sequences do not depend on each other: a task takes `TILE` of them through all steps, its states stay in cache, and the
+//! Sequences do not depend on each other: a task takes a few of them through all steps, its states stay in cache, and the
 //! packed weight is read by every task. The layout of packed steps is that of `ops/rnn/layer.rs`.
 
 mod backward;
 
 pub use self::backward::{Gradients, backward};
 
-use super::gemm::tiles::Vectors;
+use super::gemm::tiles::{Vectors, tile_size};
 use super::math::Float;
 use super::number_class::{Fp, Fuse, Num, Ordered, Real};
 use super::panel::Panels;
-use super::parallel::try_par_for;
+use super::parallel::{num_threads, try_par_for};
 use super::scratch::Temp;
 use super::simd::{self, Kernel};
 use super::view::{View, ensure};
@@ -20,10 +20,14 @@ use crate::error::Result;
 use crate::kinds::Recurrence;
 use crate::rt::reserve::list;
 
-/// Sequences of a task.
-const TILE: usize = 8;
 /// Elements of a state computed together.
 const LANES: usize = 128;
+
+/// Sequences of a task: at most the rows of a tile, about as many for every thread.
+fn together<T: Vectors>(batch: usize) -> usize {
+    let tasks = batch.div_ceil(tile_size::<T>()[0]).next_multiple_of(num_threads());
+    batch.div_ceil(tasks.max(1)).max(1)
+}
 
 /// A layer: all operands are row-major and of one float type. `saved` is what `backward` needs of the gates: their
 /// values, for a GRU also the product of the hidden state with the third part of the weight.
@@ -128,14 +132,15 @@ unsafe fn run_forward<T: Float + Vectors>(o: &Layer, gates: View, last: View, la
         results: [o.output, o.saved, o.cells, last].map(|v| v.ptr as *mut T),
         last_cell: at(last_cell),
         first: 0,
+        most: together::<T>(batch),
         scratch: std::ptr::null_mut(),
     };
-    let shared = SharedJob(job);
-    try_par_for(batch.div_ceil(TILE), 1, |range| {
+    let (most, shared) = (job.most, SharedJob(job));
+    try_par_for(batch.div_ceil(most), 1, |range| {
         let shared = &shared;
-        let scratch: Temp<T> = Temp::new(TILE * (wide + 2 * hidden))?;
+        let scratch: Temp<T> = Temp::new(most * (wide + 2 * hidden))?;
         for tile in range {
-            simd::run_wide(Forward { first: tile * TILE, scratch: scratch.ptr(), ..shared.0 });
+            simd::run_wide(Forward { first: tile * most, scratch: scratch.ptr(), ..shared.0 });
         }
         Ok(())
     })
@@ -146,7 +151,7 @@ struct SharedJob<J>(J);
 // SAFETY: the tasks read the same operands and write the rows of different sequences.
 unsafe impl<J> Sync for SharedJob<J> {}
 
-/// The sequences from `first` on, through all steps. Pointers are to the operands that `forward` has checked.
+/// `most` sequences from `first` on, through all steps. Pointers are to the operands that `forward` has checked.
 struct Forward<'a, T> {
     steps: &'a [(usize, usize)],
     mode: Recurrence,
@@ -160,7 +165,8 @@ struct Forward<'a, T> {
     results: [*mut T; 4],
     last_cell: *mut T,
     first: usize,
-    /// `TILE` rows each of products, states and cells.
+    most: usize,
+    /// So many rows each of products, states and cells.
     scratch: *mut T,
 }
 
@@ -169,10 +175,10 @@ impl<T: Float + Vectors> Kernel for Forward<'_, T> {
     #[inline(always)]
     fn run<F: Fuse>(self) {
         let [batch, hidden, wide] = self.sizes;
-        let count = TILE.min(batch - self.first);
+        let count = self.most.min(batch - self.first);
         let lstm = self.mode == Recurrence::Lstm;
         let own = self.scratch;
-        let (state, cell) = (own.wrapping_add(TILE * wide), own.wrapping_add(TILE * (wide + hidden)));
+        let (state, cell) = (own.wrapping_add(self.most * wide), own.wrapping_add(self.most * (wide + hidden)));
         let [output, saved, cells, last] = self.results;
         let (place, blocks) = (self.first * hidden, saved_blocks(self.mode));
         // SAFETY: the scratch holds a tile; rows of these sequences lie inside the operands, and no other task writes them.

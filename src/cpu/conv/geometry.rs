@@ -56,6 +56,19 @@ impl Axis {
     pub fn batch(n: usize) -> Axis {
         Axis { input: n, places: n, step: 1, taps: [(0, 0)].into_iter().collect(), first: 0, apart: 1 }
     }
+    /// Whether every output meets the input of the same number, so that none lies outside.
+    pub fn is_whole(&self) -> bool {
+        self.taps.as_slice() == [(0, 0)] && self.step == 1 && self.places <= self.input
+    }
+    /// The inputs that some tap meets.
+    pub fn met(&self) -> Met {
+        let remainder = |t: &(usize, isize)| t.1.abs_diff(self.lowest()) % self.step;
+        let which = match self.step {
+            1..=64 => self.taps.iter().fold(0, |all, t| all | 1 << remainder(t)),
+            _ => u64::MAX,
+        };
+        Met { step: self.step, which }
+    }
     /// Whether it has one element, which meets itself.
     pub fn is_single(&self) -> bool {
         self.input == 1 && self.places == 1 && self.taps[..] == [(0, 0)]
@@ -70,6 +83,19 @@ impl Axis {
     /// The inputs that so many neighbouring places meet.
     fn span(&self, places: usize) -> usize {
         (places - 1) * self.step + self.reach() + 1
+    }
+}
+
+/// Inputs, counted from the first of a block, whose remainder by the step is one of these; of large steps all.
+#[derive(Clone, Copy)]
+pub struct Met {
+    step: usize,
+    which: u64,
+}
+impl Met {
+    #[inline]
+    pub fn has(self, input: usize) -> bool {
+        self.which == u64::MAX || (self.step == 1 && self.which != 0) || self.which >> (input % self.step) & 1 == 1
     }
 }
 

@@ -3,6 +3,7 @@
 //! Half types are computed in f32. An element is summed in an order that depends on the sizes alone.
 
 mod geometry;
+mod pointwise;
 mod progress;
 mod scratch;
 mod slide;
@@ -40,6 +41,13 @@ struct Sizes {
     large: [usize; 3],
     small: [usize; 3],
     steps: [Steps; 3],
+}
+
+impl Sizes {
+    /// Whether every output meets one input, that of its own place.
+    fn is_pointwise(&self) -> bool {
+        self.steps.iter().all(|s| s.kernel == 1 && s.stride == 1 && s.padding == 0)
+    }
 }
 
 /// The last dimensions as three.
@@ -119,7 +127,11 @@ pub fn convolution_then(
     let s = sizes(&x, &w, &out, motion)?;
     let vector = bias.is_none_or(|b| b.shape == [out.shape[1]] && b.is_apart(&out));
     ensure(vector && out.is_apart(&x) && out.is_apart(&w), "convolution")?;
-    match compute_type(out.dtype)? {
+    let kind = compute_type(out.dtype)?;
+    if s.is_pointwise() && pointwise::convolution([x, w, out], bias, motion, &s, then)? {
+        return Ok(());
+    }
+    match kind {
         DType::F64 => slide::<f64>(x, w, bias, out, motion, &s, then),
         _ => slide::<f32>(x, w, bias, out, motion, &s, then),
     }
@@ -137,13 +149,15 @@ fn slide<T: Vectors>(
     if out.numel() == 0 {
         return Ok(());
     }
-    let (dense_w, dense_bias) = (dense::<T>(&w)?, bias.map(|b| dense::<T>(&b)).transpose()?);
+    let plain = w.is_contiguous() && w.dtype == T::DTYPE;
+    let copied = if plain { None } else { Some(dense::<T>(&w)?) };
+    let dense_bias = bias.map(|b| dense::<T>(&b)).transpose()?;
     // SAFETY: `dense` has written all of it.
     let bias = dense_bias.as_ref().map(|b| unsafe { b.slice() });
     let kernel = s.steps.map(|s| s.kernel);
     let volume = kernel.iter().product::<usize>();
     let (to, from) = if motion.transposed { (volume, s.to * volume) } else { (s.from * volume, volume) };
-    let at = SendPtr(dense_w.ptr());
+    let at = SendPtr(copied.as_ref().map_or(w.ptr as *mut T, |c| c.ptr()));
     let weights = Weights { at, group: s.from * s.to * volume, to, from, taps: [kernel[1] * kernel[2], kernel[2], 1] };
     let phases = [0, 1, 2].map(|i| {
         if motion.transposed {
@@ -182,7 +196,11 @@ fn slide<T: Vectors>(
 pub fn weight_gradient(grad: View, x: View, out: View, motion: &Motion) -> Result<()> {
     let s = sizes(&x, &out, &grad, motion)?;
     ensure(out.is_apart(&x) && out.is_apart(&grad), "convolution_backward")?;
-    match compute_type(out.dtype)? {
+    let kind = compute_type(out.dtype)?;
+    if s.is_pointwise() && pointwise::weight_gradient([grad, x, out], motion, &s)? {
+        return Ok(());
+    }
+    match kind {
         DType::F64 => gradient::<f64>(grad, x, out, motion, &s),
         _ => gradient::<f32>(grad, x, out, motion, &s),
     }

@@ -1,14 +1,16 @@
 //! Sums over a sliding window: convolutions, and phase by phase their transposes.
 //!
 //! The weights are packed once. For each block of outputs the input is brought into scratch memory (L2), its windows
-//! are packed term block by term block, and tiles of `[channels, places]` are summed in registers. Where a group has few
-//! output channels, a place is summed straight from the scratch memory.
+//! are packed term block by term block, and tiles of `[channels, places]` are summed in registers. Where rows of outputs are whole
+//! vectors, windows are read where they lie; where a group has few output channels, a place is summed straight from there.
 
 use super::geometry::{Axis, Block, Grid};
 use super::progress::Progress;
-use super::scratch::{Image, Scratch, pack, runs};
+use super::scratch::{Image, Runs, Scratch};
 use crate::cpu::gemm::Matrix;
-use crate::cpu::gemm::tiles::{self, Job, Packed, Start, Tile, Unit, Vectors, WIDEST, tile_size};
+use crate::cpu::gemm::tiles::{
+    self, Beside, Columns, Job, LARGEST_SIDE, Panel, Start, Tile, Unit, Vectors, WIDEST, Windows, tile_size,
+};
 use crate::cpu::parallel::{num_threads, try_par_for};
 use crate::cpu::scratch::Temp;
 use crate::cpu::view::{SendPtr, store};
@@ -38,15 +40,14 @@ pub struct Weights<T> {
     pub taps: [usize; 3],
 }
 impl<T: Copy> Weights<T> {
-    /// The weights of one input channel and tap, those of output channels `to` apart.
-    fn line(&self, group: usize, from: usize, tap: [usize; 3]) -> *const T {
-        let tap: usize = tap.iter().zip(self.taps).map(|(&i, s)| i * s).sum();
-        self.at.at(group * self.group + from * self.from + tap)
+    /// Where an element of the kernel lies.
+    fn tap(&self, index: [usize; 3]) -> usize {
+        index.iter().zip(self.taps).map(|(&i, s)| i * s).sum()
     }
 }
 
-/// The index of an element of the kernel, and where its first input lies in a channel's scratch memory.
-type Tap = ([usize; 3], usize);
+/// Where an element of the kernel lies in the weights, and its first input in a channel's scratch memory.
+type Tap = (usize, usize);
 
 /// One phase of a call.
 pub struct Slide<'a, T> {
@@ -76,7 +77,7 @@ impl<T: Vectors> Slide<'_, T> {
             self.blocks()
         };
         // Bounded by the elements of a kernel that exists.
-        let mut taps: Vec<Tap> = grid.tap_indices().zip(grid.tap_offsets()).collect();
+        let mut taps: Vec<Tap> = grid.tap_indices().map(|i| self.weights.tap(i)).zip(grid.tap_offsets()).collect();
         if self.to <= FEW {
             // Those of a column follow one another, so that `rows` finds the inputs that they share.
             taps.sort_by_key(|&(_, at)| (at / (grid.inputs[1] * grid.row), at % grid.row, at));
@@ -87,10 +88,11 @@ impl<T: Vectors> Slide<'_, T> {
         let mut order = filled(0, terms)?;
         order.iter_mut().zip(offsets).for_each(|(o, (c, t))| *o = c * channel + t);
         let panels = if self.to <= FEW { self.to } else { self.to.div_ceil(tile_size::<T>()[0]) };
+        let lines = if self.to <= FEW { 1 } else { self.to.div_ceil(panels).next_multiple_of(LARGEST_SIDE) };
         // SAFETY: the caller's promise.
-        let weights = unsafe { self.pack_weights(&taps, terms, panels)? };
+        let weights = unsafe { self.pack_weights(&taps, terms, panels, lines)? };
         let zeros = filled(T::ZERO, if self.bias.is_some() { 0 } else { self.to })?;
-        let plan = Plan { slide: self, grid, order, panels, weights: SendPtr(weights.ptr()), zeros };
+        let plan = Plan { slide: self, grid, order, panels, lines, weights: SendPtr(weights.ptr()), zeros };
         let units = self.batch * self.groups * plan.grid.blocks();
         let most = plan.grid.most.iter().product::<usize>();
         let work = terms.max(1) * self.to * most;
@@ -136,23 +138,37 @@ impl<T: Vectors> Slide<'_, T> {
         })
     }
 
-    /// The weights of all groups, for each block of terms in panels of about equal rows, term by term.
-    unsafe fn pack_weights(&self, taps: &[Tap], terms: usize, panels: usize) -> Result<Temp<T>> {
-        let packed: Temp<T> = Temp::new(self.groups.saturating_mul(self.to).saturating_mul(terms))?;
+    /// The weights of all groups, in panels of about equal rows, term by term, the terms `lines` apart.
+    ///
+    /// # Safety
+    /// The weights have the groups, channels and taps.
+    unsafe fn pack_weights(&self, taps: &[Tap], terms: usize, panels: usize, lines: usize) -> Result<Temp<T>> {
+        let packed: Temp<T> = Temp::new((self.groups * panels).saturating_mul(terms).saturating_mul(lines))?;
         let to = SendPtr(packed.ptr());
-        try_par_for(self.groups * panels, (TASK / 8 / (terms * self.to).max(1)).max(1), |range| {
+        try_par_for(self.groups * panels, (TASK / 8 / (terms * lines).max(1)).max(1), |range| {
             for unit in range {
-                let (group, panel) = (unit / panels, unit % panels);
-                let rows = panel_rows(self.to, panels, panel);
-                for (first, count) in term_blocks(terms) {
-                    let base = self.to * (group * terms + first) + rows.start * count;
-                    for i in 0..count {
-                        let (from, tap) = ((first + i) / taps.len(), taps[(first + i) % taps.len()].0);
-                        let (line, to) = (self.weights.line(group, from, tap), to.at(base + i * rows.len()));
-                        for (r, row) in rows.clone().enumerate() {
-                            // SAFETY: the element exists, and the panel lies in the packed memory.
-                            unsafe { *to.add(r) = *line.add(row * self.weights.to) };
+                let rows = panel_rows(self.to, panels, unit % panels);
+                for from in 0..self.from {
+                    let line =
+                        unit / panels * self.weights.group + from * self.weights.from + rows.start * self.weights.to;
+                    let (mut tap, to) = (0, to.at((unit * terms + from * taps.len()) * lines));
+                    while tap < taps.len() {
+                        // Taps at equal distances are packed together.
+                        let apart = taps.get(tap + 1).map_or(1, |next| next.0.wrapping_sub(taps[tap].0));
+                        let equal = taps[tap..].windows(2).take_while(|t| t[1].0.wrapping_sub(t[0].0) == apart);
+                        let n = equal.count() + 1;
+                        let ptr = self.weights.at.at(line + taps[tap].0);
+                        let (line, to) =
+                            (Matrix { ptr, rows: apart, cols: self.weights.to }, to.wrapping_add(tap * lines));
+                        // SAFETY: the elements exist, and the panel lies in the packed memory.
+                        unsafe {
+                            if lines == 1 {
+                                (0..n).for_each(|i| *to.add(i) = *line.at(i, 0));
+                            } else {
+                                tiles::pack(line, n, rows.len(), lines, to);
+                            }
                         }
+                        tap += n;
                     }
                 }
             }
@@ -178,6 +194,8 @@ struct Plan<'a, 'b, T> {
     /// Where the terms find their first input in scratch memory.
     order: Vec<usize>,
     panels: usize,
+    /// The distance of the terms of packed weights.
+    lines: usize,
     weights: SendPtr<T>,
     zeros: Vec<T>,
 }
@@ -224,7 +242,7 @@ impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
         unsafe {
             if self.memory.held.replace(self.unit) != Some(self.unit) {
                 let channels = group * s.from..(group + 1) * s.from;
-                self.memory.scratch.fill(&plan.grid, &block, &s.input, n, channels);
+                self.memory.scratch.fill::<U>(&plan.grid, &block, &s.input, n, channels);
             }
             let direct = plan.direct(&block).map(|at| {
                 let ptr = s.out.view.at(n * s.out.batch + group * s.to * s.out.channel + at) as *mut T;
@@ -253,6 +271,16 @@ struct Rows<T> {
     group: usize,
     channel: usize,
     column: usize,
+}
+
+/// What a panel of windows meets: panels of channels of a group, first and number of the terms, and the columns.
+struct Part {
+    group: usize,
+    panels: Range<usize>,
+    first: usize,
+    count: usize,
+    column: usize,
+    cols: usize,
 }
 
 impl<T: Vectors> Plan<'_, '_, T> {
@@ -289,7 +317,15 @@ impl<T: Vectors> Plan<'_, '_, T> {
         }
     }
 
-    /// A block as a product with its packed windows.
+    /// The packed weights of a panel of channels, from a term on.
+    fn panel(&self, group: usize, panel: usize, term: usize) -> *const T {
+        self.weights.at(((group * self.panels + panel) * self.order.len() + term) * self.lines)
+    }
+
+    /// A block as a product with its windows, which are packed or, where rows are whole vectors, read where they lie.
+    ///
+    /// # Safety
+    /// The memory holds the block's input, and `out` its outputs.
     #[inline(always)]
     unsafe fn tiles<U: Unit<Float = T>>(
         &self,
@@ -299,31 +335,44 @@ impl<T: Vectors> Plan<'_, '_, T> {
         out: Matrix<T>,
         panels: Range<usize>,
     ) {
-        let (to, places) = (self.slide.to, block.places());
-        let mut list = [(0, 0); WIDEST];
+        let (places, wide) = (block.places(), block.count[2]);
+        let (from, to) = (memory.scratch.ptr(), memory.windows.ptr());
         for (first, count) in term_blocks(self.order.len()) {
             let terms = &self.order[first..first + count];
             for column in (0..places).step_by(U::WIDTH) {
-                let found = runs(&self.grid, block, column, U::WIDTH, &mut list);
-                let b = memory.windows.ptr();
+                let part =
+                    Part { group, panels: panels.clone(), first, count, column, cols: U::WIDTH.min(places - column) };
                 // SAFETY: offsets and runs are those of the scratch memory; there is room for a panel.
                 unsafe {
-                    if block.count[2] <= U::LANES {
-                        pack::<U, true>(memory.scratch.ptr(), terms, &list[..found], b)
-                    } else {
-                        pack::<U, false>(memory.scratch.ptr(), terms, &list[..found], b)
+                    if wide.is_multiple_of(U::LANES) {
+                        let at = |vector: usize| {
+                            let place = (column + vector * U::LANES).min(places - U::LANES);
+                            from.add(self.grid.row_offset(block, place / wide) + place % wide)
+                        };
+                        let windows = Windows { from: std::array::from_fn(at), terms: terms.as_ptr() };
+                        self.meet::<U, _>(windows, part, out);
+                        continue;
                     }
-                }
-                let cols = U::WIDTH.min(places - column);
-                for panel in panels.clone() {
-                    let rows = panel_rows(to, self.panels, panel);
-                    let a = self.weights.at(to * (group * self.order.len() + first) + rows.start * count);
-                    let start = if first > 0 { Start::Result } else { Start::Rows(self.start(group, rows.start)) };
-                    let tile = Tile { terms: count, a: Packed(a), b, out: out.from(rows.start, column), cols, start };
-                    // SAFETY: the panels are packed, rows and columns inside the output.
-                    unsafe { tile.run::<U>(rows.len()) };
+                    Runs::new(&self.grid, block, column, U::LANES).pack::<U>(from, terms, to);
+                    self.meet::<U, _>(Panel(to, U::WIDTH), part, out);
                 }
             }
+        }
+    }
+
+    /// Some windows and all channels of a part.
+    ///
+    /// # Safety
+    /// The windows hold the terms and columns; rows and columns lie inside the output.
+    #[inline(always)]
+    unsafe fn meet<U: Unit<Float = T>, B: Columns<T>>(&self, windows: B, part: Part, out: Matrix<T>) {
+        for panel in part.panels {
+            let rows = panel_rows(self.slide.to, self.panels, panel);
+            let a = Beside(self.panel(part.group, panel, part.first), self.lines);
+            let start = if part.first > 0 { Start::Result } else { Start::Rows(self.start(part.group, rows.start)) };
+            let (out, cols) = (out.from(rows.start, part.column), part.cols);
+            // SAFETY: the caller's promise; the weights are packed.
+            unsafe { Tile { terms: part.count, a, b: windows, out, cols, start }.run::<U>(rows.len()) };
         }
     }
 
@@ -377,7 +426,7 @@ impl<T: Vectors> Plan<'_, '_, T> {
         unsafe {
             let mut sums = [[U::splat(*self.start(group, channel)); V]; R];
             for (begin, count) in term_blocks(self.order.len()) {
-                let w = self.weights.at(self.slide.to * (group * self.order.len() + begin) + channel * count);
+                let w = self.panel(group, channel, begin);
                 let mut i = 0;
                 while i < count {
                     let at = from.add(self.order[begin + i]);
@@ -441,7 +490,11 @@ impl<T: Vectors> Plan<'_, '_, T> {
                     let from = from.at(channel, row * wide);
                     if s.out.view.dtype == T::DTYPE {
                         let to = to as *mut T;
-                        (0..wide).for_each(|i| *to.add(i * step) = *from.add(i));
+                        match step {
+                            1 => to.copy_from_nonoverlapping(from, wide),
+                            2 => (0..wide).for_each(|i| *to.add(i * 2) = *from.add(i)),
+                            _ => (0..wide).for_each(|i| *to.add(i * step) = *from.add(i)),
+                        }
                     } else {
                         store(s.out.view.dtype, to, step, wide, from)
                     }

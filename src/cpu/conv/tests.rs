@@ -154,7 +154,7 @@ fn operands_that_do_not_fit_are_refused() {
 }
 
 /// Dense results, into which blocks write at once: few filters and enough to fill vectors, several small images in a block,
-/// rows that end within a vector and beyond several.
+/// rows that end within a vector, beyond several and with one, kernels of one element.
 #[test]
 fn dense_results_agree_with_plain_loops() {
     let mut rng = Rng(71);
@@ -164,12 +164,15 @@ fn dense_results_agree_with_plain_loops() {
         (3, 1, 2, 5, [3, 4]),
         (2, 4, 1, 1, [7, 28]),
         (1, 2, 2, 3, [3, 141]),
+        (3, 1, 5, 20, [4, 16]),
+        (2, 1, 3, 17, [3, 32]),
+        (2, 2, 4, 6, [6, 8]),
     ] {
-        for (stride, padding) in [(1, 1), (2, 0)] {
-            let places = size.map(|n: usize| (n + 2 * padding - 3) / stride + 1);
+        for (kernel, stride, padding) in [(3, 1, 1), (3, 2, 0), (1, 1, 0), (1, 2, 0)] {
+            let places = size.map(|n: usize| (n + 2 * padding - kernel) / stride + 1);
             let case = Case {
                 x: [&[batch, from * groups], &size[..]].concat(),
-                w: vec![to * groups, from, 3, 3],
+                w: vec![to * groups, from, kernel, kernel],
                 y: [&[batch, to * groups], &places[..]].concat(),
                 stride: vec![stride as i64; 2],
                 padding: vec![padding as i64; 2],

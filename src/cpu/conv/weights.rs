@@ -1,14 +1,14 @@
 //! The gradient of the weights: for each tap the elements of one side times those that the tap meets on the other.
 //!
-//! A product whose terms are the places of all blocks: of packed gradients, and of the input as it lies in scratch memory where
-//! there are enough filters to fill vectors, else of its packed windows. The terms are split into a number of sums that depends on the
-//! sizes alone, so that the result does not depend on the threads.
+//! A product whose terms are the places of all blocks: of the input as it lies in scratch memory, and of packed gradients, whose
+//! filters fill vectors. The terms are split into a number of sums that depends on the sizes alone, so that the result does not
+//! depend on the threads.
 
 use super::geometry::{Axis, Block, Grid};
 use super::scratch::{Image, Scratch};
 use super::slide::FEW;
 use crate::cpu::gemm::Matrix;
-use crate::cpu::gemm::tiles::{self, Job, Packed, Scattered, Start, Tile, Unit, Vectors, WIDEST};
+use crate::cpu::gemm::tiles::{self, Finish, Job, Pack, Panel, ROOM, SCATTERED, Scattered, Start, Tile, Unit, Vectors};
 use crate::cpu::parallel::{par_for, try_par_for};
 use crate::cpu::scratch::Temp;
 use crate::cpu::view::{SendPtr, load};
@@ -22,8 +22,9 @@ const PLACES: usize = 192;
 const FEW_PLACES: usize = 1 << 12;
 /// Columns of a task, about: channels times taps.
 const COLUMNS: usize = 288;
-/// Tasks there should be, if the sizes allow.
+/// Tasks there should be, if the sizes allow, and terms of each sum.
 const TASKS: usize = 8;
+const LEAST: usize = 512;
 
 /// The gradient of dense weights `[groups * to, from, taps]` of the compute type.
 pub struct WeightGradient<'a, T> {
@@ -50,9 +51,10 @@ impl<T: Vectors> WeightGradient<'_, T> {
         let taps = grid.tap_offsets();
         let chunks = (self.from * taps.len()).div_ceil(COLUMNS).clamp(1, self.from);
         let blocks = self.batch * grid.blocks();
-        let sums = TASKS.div_ceil(self.groups * chunks).clamp(1, blocks.max(1));
+        let terms = blocks * grid.most.iter().product::<usize>();
+        let sums = TASKS.div_ceil(self.groups * chunks).min(terms / LEAST).clamp(1, blocks.max(1));
         let weights = self.groups * self.to * self.from * taps.len();
-        let partial: Temp<T> = Temp::filled(weights.saturating_mul(sums - 1), T::ZERO)?;
+        let partial: Temp<T> = Temp::new(weights.saturating_mul(sums - 1))?;
         // SAFETY: the result has room for the weights.
         par_for(weights, 1 << 16, |r| unsafe { self.out.at(r.start).write_bytes(0, r.len()) }); // zero bits are 0.0
         let parts = SendPtr(partial.ptr());
@@ -104,7 +106,7 @@ struct Work<T> {
     /// The input channels.
     channels: Range<usize>,
     columns: usize,
-    /// Where the columns find the input of a block's first place; the last panel repeats the first column.
+    /// Where the columns find the input of a block's first place.
     order: Vec<usize>,
     /// Where the places of a block lie, relative to the first.
     places: Vec<usize>,
@@ -119,28 +121,20 @@ impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
     #[inline(always)]
     unsafe fn run<U: Unit<Float = T>>(self) -> Result<()> {
         let to = self.plan.job.to;
-        let mut work = self.work(U::WIDTH)?;
+        let mut work = self.work()?;
         // SAFETY: the caller's promise.
-        unsafe {
-            if to <= FEW {
-                self.few::<U>(&mut work)
-            } else if to.next_multiple_of(U::WIDTH) * 4 <= to * 5 {
-                self.by_filters::<U>(&mut work)
-            } else {
-                self.by_columns::<U>(&mut work)
-            }
-        }
+        unsafe { if to <= FEW { self.few::<U>(&mut work) } else { self.many::<U>(&mut work) } }
     }
 }
 
 impl<T: Vectors> Piece<'_, '_, '_, T> {
-    fn work(&self, width: usize) -> Result<Work<T>> {
+    fn work(&self) -> Result<Work<T>> {
         let (job, grid, taps) = (self.plan.job, self.plan.grid, self.plan.taps);
         let channels = self.chunk * job.from / self.plan.chunks..(self.chunk + 1) * job.from / self.plan.chunks;
         let (columns, most) = (channels.len() * taps.len(), grid.most.iter().product::<usize>());
         let scratch: Scratch<T> = Scratch::new(grid, channels.len())?;
-        let mut order = filled(0, columns.next_multiple_of(width))?;
-        for (i, o) in order.iter_mut().take(columns).enumerate() {
+        let mut order = filled(0, columns)?;
+        for (i, o) in order.iter_mut().enumerate() {
             *o = i / taps.len() * scratch.channel() + taps[i % taps.len()];
         }
         let (places, line) = (filled(0, most)?, filled(T::ZERO, most)?);
@@ -156,7 +150,8 @@ impl<T: Vectors> Piece<'_, '_, '_, T> {
     ///
     /// # Safety
     /// As for `WeightGradient::run`.
-    unsafe fn read(&self, at: usize, work: &mut Work<T>) -> (usize, Block) {
+    #[inline(always)]
+    unsafe fn read<U: Unit<Float = T>>(&self, at: usize, work: &mut Work<T>) -> (usize, Block) {
         let (job, grid) = (self.plan.job, self.plan.grid);
         let (n, block) = (at / grid.blocks(), grid.block(at % grid.blocks()));
         if work.held.replace(block.count) != Some(block.count) {
@@ -167,17 +162,65 @@ impl<T: Vectors> Piece<'_, '_, '_, T> {
         }
         let all = self.group * job.from + work.channels.start..self.group * job.from + work.channels.end;
         // SAFETY: the caller's promise.
-        unsafe { work.scratch.fill(grid, &block, &job.input, n, all) };
+        unsafe { work.scratch.fill::<U>(grid, &block, &job.input, n, all) };
         (n, block)
     }
-    /// Reads the gradient of a filter at the places of a block.
+    /// The gradient of a filter at the places of a block, in runs of equal length and their distance of elements.
+    fn filter<'s>(
+        &'s self,
+        n: usize,
+        block: &'s Block,
+        filter: usize,
+    ) -> (usize, usize, impl Fn(usize) -> *const u8 + 's) {
+        let (grad, grid) = (&self.plan.job.grad, self.plan.grid);
+        let ([deep, high, wide], along) = (block.count, grad.steps[2] * grid.axes[2].apart);
+        let follow = |i: usize, step: usize| block.count[i] == 1 || grad.steps[i] * grid.axes[i].apart == step * along;
+        let whole = follow(1, wide) && follow(0, wide * high);
+        let run = if whole { deep * high * wide } else { wide };
+        let first = n * grad.batch + (self.group * self.plan.job.to + filter) * grad.channel;
+        (run, along, move |row| grad.view.at(first + grid.row_start(block, row, grad.steps)).cast_const())
+    }
+    /// Reads it.
     ///
     /// # Safety
     /// As for `WeightGradient::run`.
     unsafe fn read_filter(&self, n: usize, block: &Block, filter: usize, line: &mut [T]) {
-        let job = self.plan.job;
+        let (run, along, at) = self.filter(n, block, filter);
+        for (row, to) in line[..block.places()].chunks_exact_mut(run).enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { load(self.plan.job.grad.view.dtype, at(row), along, run, to.as_mut_ptr()) };
+        }
+    }
+    /// Packs the gradient of some filters from `first` on, place by place, into a panel.
+    ///
+    /// # Safety
+    /// As for `WeightGradient::run`; the panel and a line of each filter lie in memory.
+    #[inline(always)]
+    unsafe fn pack_filters<U: Unit<Float = T>>(
+        &self,
+        n: usize,
+        block: &Block,
+        [first, filled, width]: [usize; 3],
+        lines: &mut [T],
+        to: *mut T,
+    ) {
+        let (grad, count) = (&self.plan.job.grad, block.places());
         // SAFETY: the caller's promise.
-        unsafe { read(&job.grad, self.plan.grid, block, n, self.group * job.to + filter, line) }
+        unsafe {
+            if grad.view.dtype == T::DTYPE {
+                let (run, along, at) = self.filter(n, block, first);
+                for row in 0..count / run {
+                    let from = Matrix { ptr: at(row) as *mut T, rows: along, cols: grad.channel };
+                    U::call(Pack { from, terms: run, filled, width, to: to.add(row * run * width) });
+                }
+            } else {
+                for (filter, line) in lines.chunks_exact_mut(count).take(filled).enumerate() {
+                    self.read_filter(n, block, first + filter, line);
+                }
+                let from = Matrix { ptr: lines.as_mut_ptr(), rows: 1, cols: count };
+                U::call(Pack { from, terms: count, filled, width, to });
+            }
+        }
     }
 
     /// Few filters: for each column a vector of sums.
@@ -191,7 +234,7 @@ impl<T: Vectors> Piece<'_, '_, '_, T> {
         for at in self.blocks.clone() {
             // SAFETY: the caller's promise.
             unsafe {
-                let (n, block) = self.read(at, work);
+                let (n, block) = self.read::<U>(at, work);
                 for filter in 0..to {
                     self.read_filter(n, &block, filter, &mut work.line);
                     let grad = &work.line[..block.places()];
@@ -210,92 +253,44 @@ impl<T: Vectors> Piece<'_, '_, '_, T> {
 
     /// Tiles of `[columns, filters]`: the gradient is packed place by place, the input read where it lies.
     #[inline(always)]
-    unsafe fn by_filters<U: Unit<Float = T>>(&self, work: &mut Work<T>) -> Result<()> {
-        let (to, columns, width) = (self.plan.job.to, work.columns, U::WIDTH);
-        let padded = to.next_multiple_of(width);
+    unsafe fn many<U: Unit<Float = T>>(&self, work: &mut Work<T>) -> Result<()> {
+        let (to, columns) = (self.plan.job.to, work.columns);
+        let padded = to.next_multiple_of(U::LANES);
         let sums: Temp<T> = Temp::filled(columns * padded, T::ZERO)?;
         let sums = Matrix { ptr: sums.ptr(), rows: padded, cols: 1 };
-        let packed: Temp<T> = Temp::filled(padded * work.most, T::ZERO)?;
+        let packed: Temp<T> = Temp::new(padded.min(U::WIDTH) * work.most)?;
+        let mut lines =
+            filled(T::ZERO, if self.plan.job.grad.view.dtype == T::DTYPE { 0 } else { U::WIDTH * work.most })?;
+        let tiles = columns.div_ceil(U::ROWS.min(SCATTERED));
         for at in self.blocks.clone() {
             // SAFETY: the caller's promise; panels and columns lie in their memory.
             unsafe {
-                let (n, block) = self.read(at, work);
-                let (count, wide) = (block.places(), block.count[2]);
-                for filter in 0..to {
-                    self.read_filter(n, &block, filter, &mut work.line);
-                    let at = packed.ptr().add(filter / width * width * count + filter % width);
-                    (0..count).for_each(|p| *at.add(p * width) = work.line[p]);
-                }
-                for first in (0..padded).step_by(width) {
-                    let panel = packed.ptr().add(first * count);
-                    for column in (0..columns).step_by(U::ROWS) {
-                        let order = work.order.as_ptr().add(column);
-                        for (row, places) in work.places[..count].chunks_exact(wide).enumerate() {
-                            let a = Scattered(work.scratch.ptr().add(places[0]), order);
-                            let b = panel.add(row * wide * width);
-                            let (out, start) = (sums.from(column, first), Start::Result);
-                            let tile = Tile { terms: wide, a, b, out, cols: width, start };
-                            tile.run::<U>(U::ROWS.min(columns - column));
-                        }
+                let (n, block) = self.read::<U>(at, work);
+                let terms = block.places();
+                for first in (0..padded).step_by(U::WIDTH) {
+                    let cols = U::WIDTH.min(padded - first);
+                    self.pack_filters::<U>(n, &block, [first, cols.min(to - first), cols], &mut lines, packed.ptr());
+                    for tile in 0..tiles {
+                        let [column, end] = [tile * columns / tiles, (tile + 1) * columns / tiles];
+                        let (rows, places) = (work.order[column..].as_ptr(), work.places.as_ptr());
+                        let a = Scattered { from: work.scratch.ptr(), rows, terms: places };
+                        let (b, out, start) =
+                            (Panel(packed.ptr().cast_const(), cols), sums.from(column, first), Start::Result);
+                        Tile { terms, a, b, out, cols, start }.run::<U>(end - column);
                     }
                 }
             }
         }
-        let out = self.weights(work);
-        for (column, filter) in (0..columns).flat_map(|column| (0..to).map(move |filter| (column, filter))) {
-            // SAFETY: the weight is one of the piece, which nobody else writes.
-            unsafe { *out.at(filter, column) = *sums.at(column, filter) };
-        }
-        Ok(())
-    }
-
-    /// Tiles of `[filters, columns]`, of packed gradients and packed windows.
-    #[inline(always)]
-    unsafe fn by_columns<U: Unit<Float = T>>(&self, work: &mut Work<T>) -> Result<()> {
-        let (to, columns, width) = (self.plan.job.to, work.columns, U::WIDTH);
-        let panels = to.div_ceil(U::ROWS);
-        let rows_of = |p: usize| p * to / panels..(p + 1) * to / panels;
-        let (left, right): (Temp<T>, Temp<T>) = (Temp::new(to * work.most)?, Temp::new(width * work.most + WIDEST)?);
-        let out = self.weights(work);
-        for at in self.blocks.clone() {
-            // SAFETY: the caller's promise; panels and columns lie in their memory.
-            unsafe {
-                let (n, block) = self.read(at, work);
-                let count = block.places();
-                for rows in (0..panels).map(rows_of) {
-                    let to = left.ptr().add(rows.start * count);
-                    for (r, filter) in rows.clone().enumerate() {
-                        self.read_filter(n, &block, filter, &mut work.line);
-                        (0..count).for_each(|p| *to.add(p * rows.len() + r) = work.line[p]);
-                    }
-                }
-                for column in (0..columns).step_by(width) {
-                    let order = &work.order[column..column + width];
-                    gather::<U>(work.scratch.ptr(), order, &work.places[..count], right.ptr());
-                    for rows in (0..panels).map(rows_of) {
-                        let a = Packed(left.ptr().add(rows.start * count));
-                        let (out, cols) = (out.from(rows.start, column), width.min(columns - column));
-                        let tile = Tile { terms: count, a, b: right.ptr(), out, cols, start: Start::Result };
-                        tile.run::<U>(rows.len());
-                    }
-                }
+        let out = self.weights(work).t();
+        for column in (0..columns).step_by(ROOM) {
+            for first in (0..to).step_by(U::WIDTH) {
+                let size = [ROOM.min(columns - column), U::WIDTH.min(to - first)];
+                let (from, out) = (sums.from(column, first), out.from(column, first));
+                // SAFETY: the weights are those of the piece, which nobody else writes.
+                unsafe { U::call(Finish { from, out, size, factors: [T::ONE, T::ZERO] }) };
             }
         }
         Ok(())
-    }
-}
-
-/// The elements of a channel at the places of a block.
-unsafe fn read<T: Vectors>(grad: &Image, grid: &Grid, block: &Block, n: usize, channel: usize, to: &mut [T]) {
-    let ([deep, high, wide], along) = (block.count, grad.steps[2] * grid.axes[2].apart);
-    let follow = |i: usize, step: usize| block.count[i] == 1 || grad.steps[i] * grid.axes[i].apart == step * along;
-    let whole = follow(1, wide) && follow(0, wide * high);
-    let (rows, run) = if whole { (1, deep * high * wide) } else { (deep * high, wide) };
-    for row in 0..rows {
-        let at = n * grad.batch + channel * grad.channel + grid.row_start(block, row, grad.steps);
-        let to = &mut to[row * run..][..run];
-        // SAFETY: the caller's promise.
-        unsafe { load(grad.view.dtype, grad.view.at(at), along, run, to.as_mut_ptr()) };
     }
 }
 
@@ -361,20 +356,6 @@ impl<T: Vectors> Few<'_, T> {
             }
             for k in 0..N {
                 U::store(lanes.add(k * U::LANES), sums[k]);
-            }
-        }
-    }
-}
-
-/// A panel whose columns are channels and taps: for each place what they meet there.
-#[inline(always)]
-unsafe fn gather<U: Unit>(from: *const U::Float, columns: &[usize], places: &[usize], to: *mut U::Float) {
-    for (p, &place) in places.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (from, to) = (from.add(place), to.add(p * U::WIDTH));
-            for (lane, &column) in columns[..U::WIDTH].iter().enumerate() {
-                *to.add(lane) = *from.add(column);
             }
         }
     }

@@ -1,31 +1,30 @@
-//! Products of a matrix with a few vectors, both with their terms side by side, as in a linear layer with a batch of eight
-//! or fewer: every row is read once as it lies, and nothing is packed.
+//! Products of a matrix with a few vectors, both with their terms side by side, as in a linear layer with a small batch:
+//! every row is read once as it lies, and nothing is packed.
 
 use super::Matrix;
-use super::tiles::{self, Job, Unit, Vectors};
-use crate::error::Result;
+use super::tiles::{self, Job, LARGEST_SIDE, Unit, Vectors};
+use crate::cpu::arith::Arith;
+use std::mem::MaybeUninit;
 
-/// The most vectors.
-pub(super) const FEW: usize = 8;
-/// Rows that are read together.
+/// Rows that are read together, and the most vectors.
 const ROWS: usize = 4;
+const MOST: usize = 4;
+const ALL: usize = ROWS * MOST;
 /// The most lanes of a unit.
 const LANES: usize = 16;
 
 /// # Safety
-/// As for `Product`; the terms of both factors lie side by side, and one has `FEW` rows or columns at most.
+/// As for `Plan::run`; the terms of both factors lie side by side.
 pub(super) unsafe fn multiply<T: Vectors>(
     [m, n, k]: [usize; 3],
     a: Matrix<T>,
     b: Matrix<T>,
     out: Matrix<T>,
-    alpha: T,
-    beta: T,
-) -> Result<()> {
-    debug_assert!(a.cols == 1 && b.rows == 1 && m.min(n) <= FEW);
+    factors: [T; 2],
+) {
+    debug_assert!(a.cols == 1 && b.rows == 1);
     let (sizes, rows, vectors, out) = if m < n { ([n, m], b.t(), a, out.t()) } else { ([m, n], a, b.t(), out) };
-    tiles::run(Dots { sizes, k, rows, vectors, out, factors: [alpha, beta] });
-    Ok(())
+    tiles::run(Dots { sizes, k, rows, vectors, out, factors });
 }
 
 /// `out = beta * out + alpha * rows @ vectors`, of a size `[rows, vectors]` and `k` terms.
@@ -46,7 +45,7 @@ impl<T: Vectors> Job<T> for Dots<T> {
     #[inline(always)]
     unsafe fn run<U: Unit<Float = T>>(self) {
         // As many vectors as their sums stay in registers.
-        let together = if U::ROWS > 8 { 4 } else { 2 };
+        let together = if U::ROWS > 8 { MOST } else { 2 };
         for row in (0..self.sizes[0]).step_by(ROWS) {
             for vector in (0..self.sizes[1]).step_by(together) {
                 // SAFETY: whoever builds the job vouches for the matrices.
@@ -103,35 +102,52 @@ impl<T: Vectors> Dots<T> {
                     }
                 }
             }
+            let mut lanes = [const { MaybeUninit::<[T; LANES]>::uninit() }; ALL];
+            let lanes = lanes.as_mut_ptr().cast::<T>();
             for i in 0..ROWS {
                 for j in 0..N {
-                    if row + i < self.sizes[0] {
-                        self.finish::<U>(row + i, vector + j, sums[i][j]);
+                    U::store(lanes.add((j * ROWS + i) * U::LANES), sums[i][j]);
+                }
+            }
+            let [alpha, beta] = self.factors;
+            let totals = totals::<U>(lanes, N * ROWS);
+            for j in 0..N {
+                for i in 0..ROWS.min(self.sizes[0] - row) {
+                    let (at, sum) = (self.out.at(row + i, vector + j), totals[j * ROWS + i].times(alpha));
+                    *at = if beta == T::ZERO { sum } else { beta.times(*at).plus(sum) };
+                }
+            }
+        }
+    }
+}
+
+/// The sums of the lanes of `count` vectors: blocks of lanes are transposed, and their rows added.
+///
+/// # Safety
+/// The lanes of the vectors lie one after another; the processor has the unit's instructions.
+#[inline(always)]
+unsafe fn totals<U: Unit>(lanes: *const U::Float, count: usize) -> [U::Float; ALL] {
+    let mut totals = [U::Float::ZERO; ALL];
+    for (first, totals) in (0..count).step_by(U::SIDE).zip(totals.chunks_exact_mut(U::SIDE)) {
+        let mut sums = [U::Float::ZERO; LARGEST_SIDE];
+        for lane in (0..U::LANES).step_by(U::SIDE) {
+            let mut turned = [const { MaybeUninit::<U::Float>::uninit() }; LARGEST_SIDE * LARGEST_SIDE];
+            let turned = turned.as_mut_ptr().cast::<U::Float>();
+            // Past the last vector it is the last one again.
+            let rows = std::array::from_fn(|i| lanes.wrapping_add((first + i).min(count - 1) * U::LANES + lane));
+            // SAFETY: the caller's promise; what is turned fills a block.
+            unsafe {
+                U::turn(rows, turned, U::SIDE);
+                for p in 0..U::SIDE {
+                    for (i, sum) in sums.iter_mut().enumerate().take(U::SIDE) {
+                        *sum = sum.plus(*turned.add(p * U::SIDE + i));
                     }
                 }
             }
         }
+        totals.copy_from_slice(&sums[..U::SIDE]);
     }
-
-    /// Adds the lanes, halves first, and writes an element.
-    ///
-    /// # Safety
-    /// The element exists.
-    #[inline(always)]
-    unsafe fn finish<U: Unit<Float = T>>(&self, i: usize, j: usize, sum: U::Vector) {
-        let mut lanes = [T::ZERO; LANES];
-        // SAFETY: no unit has more lanes; the caller's promise.
-        unsafe {
-            U::store(lanes.as_mut_ptr(), sum);
-            let mut half = U::LANES / 2;
-            while half > 0 {
-                for l in 0..half {
-                    lanes[l] = lanes[l].plus(lanes[l + half]);
-                }
-                half /= 2;
-            }
-            let (at, [alpha, beta], sum) = (self.out.at(i, j), self.factors, lanes[0]);
-            *at = if beta == T::ZERO { sum.times(alpha) } else { beta.times(*at).plus(sum.times(alpha)) };
-        }
-    }
+    totals
 }
+
+const _: () = assert!(ALL.is_multiple_of(LARGEST_SIDE));

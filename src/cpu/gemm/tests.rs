@@ -2,9 +2,9 @@
 //! and beta, and bitwise equality at any number of threads. Shapes are small and odd, so that every edge of the tiles
 //! is covered.
 use super::*;
-use crate::cpu::isa::{Isa, isa};
 use crate::cpu::parallel::set_num_threads;
 use crate::cpu::testing::{Array, Rng, close};
+use crate::dtype::Scalar;
 
 fn check(rng: &mut Rng, dtype: DType, batch: &[usize], [m, n, k]: [usize; 3], tolerance: f64) {
     let with = |r: usize, c: usize| [batch, &[r, c]].concat();
@@ -49,82 +49,79 @@ fn agrees_with_plain_loops() {
     check(&mut rng, I32, &[], [70, 600, 50], 0.0);
 }
 
-/// The loop for large products, on small ones with every kind of edge, against the `gemm` crate.
-#[cfg(target_arch = "x86_64")]
+/// Products of real floats of every layout, with every kind of edge, whole and in parts: what they agree with is a plain loop,
+/// and parts have the bits of the whole.
 #[test]
-fn blocks_agree_with_the_library() {
-    if isa() < Isa::Avx2 {
-        return; // the loop is never chosen there
-    }
-    fn check<T: blocked::Lanes + tiles::Vectors>(rng: &mut Rng, dtype: DType, alpha: T, beta: T, tolerance: f64) {
-        let size = [1 + rng.below(220), 1 + rng.below(1200), 1 + rng.below(1100)];
-        let [m, n, k] = size;
-        let [a, b] = [[m, k], [k, n]].map(|shape| Array::random(rng, dtype, &shape));
-        let out = Array::random(rng, dtype, &[m, n]);
-        let want = Array::zeros(dtype, &[m, n]);
-        want.fill(&out.values());
-        let matrix = |x: &Array| {
-            let v = x.view();
-            Matrix { ptr: v.ptr as *mut T, rows: v.strides[0], cols: v.strides[1] }
-        };
-        // SAFETY: the arrays own their layouts, and the processor has AVX2.
-        unsafe {
-            blocked::multiply(size, matrix(&a), matrix(&b), matrix(&out), alpha, beta).unwrap();
-            library(size, matrix(&a), matrix(&b), matrix(&want), alpha, beta).unwrap();
+fn layouts_and_parts_agree_with_plain_loops() {
+    fn check<T: Multiply + tiles::Vectors>(rng: &mut Rng, dtype: DType, [m, n, k]: [usize; 3], tolerance: f64) {
+        let (a, b, out) = (
+            Array::random(rng, dtype, &[m, k]),
+            Array::random(rng, dtype, &[k, n]),
+            Array::random(rng, dtype, &[m, n]),
+        );
+        let [alpha, beta] = [[1.0, 0.5][rng.below(2)], [0.0, 0.0, 1.0, 2.0][rng.below(4)]];
+        let (x, y, mut want) = (a.reals(), b.reals(), out.reals());
+        for (at, w) in want.iter_mut().enumerate() {
+            let sum: f64 = (0..k).map(|p| x[at / n * k + p] * y[p * n + at % n]).sum();
+            *w = alpha * sum + if beta == 0.0 { 0.0 } else { beta * *w };
         }
-        close(&out.reals(), &want.reals(), tolerance);
-    }
-    let mut rng = Rng(41);
-    for round in 0..12 {
-        let beta = (round % 3) as f32 / 2.0;
-        check::<f32>(&mut rng, DType::F32, 0.5, beta, 1e-3);
-        check::<f64>(&mut rng, DType::F64, 2.0, beta.into(), 1e-11);
-    }
-}
-
-/// The loop for transposed weights, with every kind of edge and layout, against the `gemm` crate.
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn rows_agree_with_the_library() {
-    fn check<T: Blas + tiles::Vectors>(rng: &mut Rng, dtype: DType, size: [usize; 3], factors: [T; 2], tolerance: f64) {
-        let [m, n, k] = size;
-        let [a, b] = [[m, k], [n, k]].map(|shape| Array::random(rng, dtype, &shape));
-        let (dense, out) = (Array::zeros(dtype, &[n, k]), Array::random(rng, dtype, &[m, n]));
-        dense.fill(&b.values()); // row-major: the second factor is its transpose
-        let want = Array::zeros(dtype, &[m, n]);
-        want.fill(&out.values());
         let matrix = |x: &Array| {
             let v = x.view();
             Matrix { ptr: v.ptr as *mut T, rows: v.strides[0], cols: v.strides[1] }
         };
-        let [alpha, beta] = factors;
+        let [ma, mb, mo] = [matrix(&a), matrix(&b), matrix(&out)];
+        let plan = T::plan([m, n, k], [ma, mb, mo].map(|x| [x.rows, x.cols]));
+        let factors = [alpha, beta].map(|x| T::from_scalar(Scalar::Float(x)));
         // SAFETY: the arrays own their layouts.
-        unsafe {
-            let (a, b) = (matrix(&a), matrix(&dense).t());
-            let few = m.min(n) <= dots::FEW && a.cols == 1;
-            let run = if few { dots::multiply } else { rows::multiply };
-            run(size, a, b, matrix(&out), alpha, beta).unwrap();
-            library(size, a, b, matrix(&want), alpha, beta).unwrap();
+        unsafe { T::multiply(&plan, [m, n, k], [ma, mb, mo], factors).unwrap() };
+        let whole = out.values();
+        close(&out.reals(), &want, tolerance);
+        if beta == 0.0 {
+            let [i, j] = [rng.below(m), rng.below(n)];
+            for (from, to) in [(0, i), (i, m)] {
+                for (left, right) in [(0, j), (j, n)].into_iter().filter(|(left, right)| to > from && right > left) {
+                    let part = [ma.from(from, 0), mb.from(0, left), mo.from(from, left)];
+                    // SAFETY: the part lies inside.
+                    unsafe { T::multiply(&plan, [to - from, right - left, k], part, factors).unwrap() };
+                }
+            }
+            assert!(whole == out.values(), "{m} {n} {k}");
         }
-        close(&out.reals(), &want.reals(), tolerance);
     }
     let mut rng = Rng(43);
-    for (round, size) in
-        [[2, 256, 300], [300, 5, 40], [33, 15, 257], [1, 1, 1], [40, 700, 20], [600, 530, 30], [16, 31, 512]]
-            .into_iter()
-            .chain((0..12).map(|i| [1 + i * 5, 60 - i * 4, 1 + i * 61]))
-            .chain((1..9).map(|i| [i, 50 - i, 20 * i - 3]))
-            .chain((1..9).map(|i| [31 + i, i, 16 * i]))
-            .enumerate()
-    {
-        let (alpha, beta) = ([1.0f32, 0.5][round % 2], (round % 3) as f32 / 2.0);
-        check::<f32>(&mut rng, DType::F32, size, [alpha, beta], 1e-3);
-        check::<f64>(&mut rng, DType::F64, size, [alpha.into(), beta.into()], 1e-11);
+    let edges =
+        [[1, 1, 0], [1, 300, 40], [300, 1, 40], [2, 270, 9], [90, 70, 2], [30, 240, 530], [260, 20, 33], [3, 5, 1100]];
+    let small = (0..60).map(|_| [1 + rng.below(40), 1 + rng.below(40), rng.below(60)]).collect::<Vec<_>>();
+    for size in edges.into_iter().chain(edges).chain(edges).chain(small) {
+        check::<f32>(&mut rng, DType::F32, size, 1e-3);
+        check::<f64>(&mut rng, DType::F64, size, 1e-11);
+    }
+    // Rows a page apart, and blocks of columns.
+    check::<f32>(&mut rng, DType::F32, [70, 1024, 520], 1e-3);
+    check::<f64>(&mut rng, DType::F64, [60, 512, 300], 1e-11);
+}
+
+/// A result of negative zeros is one of positive zeros, as PyTorch's is: sums start from zero.
+#[test]
+fn sums_start_from_zero() {
+    for (dtype, [m, n, k]) in [
+        (DType::F32, [1, 1, 1]),
+        (DType::F32, [3, 40, 2]),
+        (DType::F64, [2, 300, 5]),
+        (DType::F32, [4, 4, 64]),
+        (DType::C64, [3, 3, 2]),
+    ] {
+        let (a, b) = (Array::zeros(dtype, &[m, k]), Array::zeros(dtype, &[k, n]));
+        a.fill(&vec![c128::new(-0.0, 0.0); m * k]);
+        b.fill(&vec![c128::new(1.0, 0.0); k * n]);
+        let out = Array::zeros(dtype, &[m, n]);
+        matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap();
+        assert!(out.reals().iter().all(|x| x.is_sign_positive()), "{m} {n} {k}");
     }
 }
 
 #[test]
-fn the_bits_do_not_depend_on_the_panels() {
+fn the_bits_do_not_depend_on_the_parts() {
     let mut rng = Rng(37);
     let wide = [(DType::F32, [700, 300, 1300]), (DType::F64, [300, 520, 600]), (DType::C64, [390, 300, 90])];
     let blocked = [(DType::F32, [700, 640, 620]), (DType::F64, [513, 1031, 530])];
@@ -160,4 +157,7 @@ fn an_unread_result_may_hold_anything() {
     let out = Array::of(DType::F32, &[2, 3], &[f64::NAN; 6]);
     matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap();
     assert_eq!(out.reals(), [0.0; 6]);
+    let (a, b) = (Array::of(DType::F32, &[2, 1], &[1.0; 2]), Array::of(DType::F32, &[1, 3], &[2.0; 3]));
+    matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap();
+    assert_eq!(out.reals(), [2.0; 6]);
 }

@@ -1,6 +1,6 @@
 //! The gradients of a layer: back through all steps, then the weight's as one product.
 
-use super::{LANES, Lane, Layer, SharedJob, TILE, Values, saved_blocks};
+use super::{LANES, Lane, Layer, SharedJob, Values, saved_blocks, together};
 use crate::cpu::gemm::matmul;
 use crate::cpu::gemm::tiles::Vectors;
 use crate::cpu::math::Float;
@@ -72,14 +72,15 @@ unsafe fn run_backward<T: Float + Vectors>(o: &Layer, g: &Gradients) -> Result<(
         results: [g.gates.ptr as *mut T, own, befores.ptr(), g.hx.ptr as *mut T],
         cx: at(g.cx),
         first: 0,
+        most: together::<T>(batch),
         scratch: std::ptr::null_mut(),
     };
-    let shared = SharedJob(job);
-    try_par_for(batch.div_ceil(TILE), 1, |range| {
+    let (most, shared) = (job.most, SharedJob(job));
+    try_par_for(batch.div_ceil(most), 1, |range| {
         let shared = &shared;
-        let scratch: Temp<T> = Temp::new(TILE * 2 * hidden)?;
+        let scratch: Temp<T> = Temp::new(most * 2 * hidden)?;
         for tile in range {
-            simd::run_wide(Backward { first: tile * TILE, scratch: scratch.ptr(), ..shared.0 });
+            simd::run_wide(Backward { first: tile * most, scratch: scratch.ptr(), ..shared.0 });
         }
         Ok(())
     })?;
@@ -104,7 +105,7 @@ unsafe fn run_backward<T: Float + Vectors>(o: &Layer, g: &Gradients) -> Result<(
     Ok(())
 }
 
-/// The sequences from `first` on, back through all steps.
+/// `most` sequences from `first` on, back through all steps.
 struct Backward<'a, T> {
     steps: &'a [(usize, usize)],
     mode: Recurrence,
@@ -120,7 +121,8 @@ struct Backward<'a, T> {
     results: [*mut T; 4],
     cx: *mut T,
     first: usize,
-    /// `TILE` rows each of gradients of states and cells.
+    most: usize,
+    /// So many rows each of gradients of states and cells.
     scratch: *mut T,
 }
 
@@ -129,8 +131,8 @@ impl<T: Float + Vectors> Kernel for Backward<'_, T> {
     #[inline(always)]
     fn run<F: Fuse>(self) {
         let [batch, hidden, wide] = self.sizes;
-        let count = TILE.min(batch - self.first);
-        let (dh, dc) = (self.scratch, self.scratch.wrapping_add(TILE * hidden));
+        let count = self.most.min(batch - self.first);
+        let (dh, dc) = (self.scratch, self.scratch.wrapping_add(self.most * hidden));
         let place = self.first * hidden;
         // SAFETY: the scratch holds a tile; rows of these sequences lie inside the operands, and no other task writes them.
         unsafe {

@@ -1,0 +1,95 @@
+//! Convolutions whose kernel is one element, without a stride or padding: products of the weights with the images as they lie.
+
+use super::{Motion, Sizes};
+use crate::cpu::copy::copy;
+use crate::cpu::epilogue::Epilogue;
+use crate::cpu::gemm::{matmul, matmul_then};
+use crate::cpu::map::{Input, Output};
+use crate::cpu::view::View;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::layout::coalesce;
+
+/// Fewest places of an image whose gradient is a product of its own.
+const PLACES: usize = 32;
+
+/// The distance of places, if it is the same for all.
+fn step(image: &View) -> Option<usize> {
+    let (shape, [strides]) = coalesce(&image.shape[2..], [&image.strides[2..]]);
+    (shape.len() <= 1).then(|| strides.first().copied().unwrap_or(1))
+}
+
+/// Whether the product takes these operands as they are.
+fn plain(operands: [View; 3]) -> bool {
+    let dtype = operands[2].dtype;
+    matches!(dtype, DType::F32 | DType::F64) && operands.iter().all(|v| v.dtype == dtype)
+}
+
+/// `convolution` of x and w into out; whether it could.
+pub fn convolution(
+    [x, w, out]: [View; 3],
+    bias: Option<View>,
+    motion: &Motion,
+    s: &Sizes,
+    then: Option<&Epilogue>,
+) -> Result<bool> {
+    let (Some(from_step), Some(to_step)) = (step(&x), step(&out)) else { return Ok(false) };
+    if !plain([x, w, out]) {
+        return Ok(false);
+    }
+    let places = s.large.iter().product();
+    // `[batch, groups, channels, ..]`
+    let weight = if motion.transposed {
+        [0, s.from * w.strides[0], w.strides[1], w.strides[0]]
+    } else {
+        [0, s.to * w.strides[0], w.strides[0], w.strides[1]]
+    };
+    let image = |v: &View, channels: usize, step: usize| [v.strides[0], channels * v.strides[1], v.strides[1], step];
+    let (from, to) = (image(&x, s.from, from_step), image(&out, s.to, to_step));
+    let shapes = [[s.to, s.from], [s.from, places], [s.to, places]].map(|[a, b]| [s.batch, s.groups, a, b]);
+    // SAFETY: these are the elements of the operands, whose sizes have been compared.
+    let [a, b, product] =
+        unsafe { [w.seen_as(&shapes[0], &weight), x.seen_as(&shapes[1], &from), out.seen_as(&shapes[2], &to)] };
+    let beta = if let Some(bias) = bias {
+        let strides = [0, s.to * bias.strides[0], bias.strides[0], 0];
+        let from = Input::Strided { ptr: bias.ptr, dtype: bias.dtype, strides: &strides };
+        let to = Output { ptr: product.ptr, dtype: product.dtype, strides: product.strides };
+        // SAFETY: as above; the bias lies apart from the output.
+        unsafe { copy(&shapes[2], &from, &to) };
+        1.0
+    } else {
+        0.0
+    };
+    match then.filter(|_| product.is_contiguous()) {
+        Some(then) => matmul_then(a, b, product, 1.0, beta, then)?,
+        None => matmul(a, b, product, 1.0, beta)?,
+    }
+    Ok(true)
+}
+
+/// `weight_gradient` of grad and x into out; whether it could.
+pub fn weight_gradient([grad, x, out]: [View; 3], motion: &Motion, s: &Sizes) -> Result<bool> {
+    let (met, over, from, to) = if motion.transposed { (x, grad, s.to, s.from) } else { (grad, x, s.from, s.to) };
+    let (Some(met_step), Some(over_step)) = (step(&met), step(&over)) else { return Ok(false) };
+    let places: usize = s.large.iter().product();
+    // Images of one place are the terms of one product.
+    let (batch, terms) = if places == 1 { (1, s.batch) } else { (s.batch, places) };
+    if !plain([met, over, out]) || s.batch == 0 || (places > 1 && places < PLACES) {
+        return Ok(false);
+    }
+    let term = |v: &View, step: usize| if places == 1 { v.strides[0] } else { step };
+    let shapes = [[to, terms], [terms, from], [to, from]].map(|[a, b]| [s.groups, a, b]);
+    let a = [to * met.strides[1], met.strides[1], term(&met, met_step)];
+    let b = [from * over.strides[1], term(&over, over_step), over.strides[1]];
+    let weight = [to * out.strides[0], out.strides[0], out.strides[1]];
+    for n in 0..batch {
+        // SAFETY: these are the elements of the operands, whose sizes have been compared.
+        unsafe {
+            let a = View::new(met.at(n * met.strides[0]), met.dtype, &shapes[0], &a);
+            let b = View::new(over.at(n * over.strides[0]), over.dtype, &shapes[1], &b);
+            let product = out.seen_as(&shapes[2], &weight);
+            matmul(a, b, product, 1.0, if n > 0 { 1.0 } else { 0.0 })?;
+        }
+    }
+    Ok(true)
+}
