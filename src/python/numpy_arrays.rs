@@ -91,7 +91,7 @@ pub fn share<'py>(o: &Bound<'py, PyAny>, class: &Bound<'py, PyType>) -> PyResult
     let n = crate::layout::checked_numel(&shape)?;
     let layout = Layout { strides: element_strides(&shape, bytes, dtype)?, shape, offset: 0 };
     let address = interface.data;
-    if n > 0 && address as usize % dtype.size().min(8) != 0 {
+    if n > 0 && !(address as usize).is_multiple_of(dtype.size().min(8)) {
         return Err(PyValueError::new_err(
             "the array's memory is not aligned for its dtype. Make a copy of it with array.copy().",
         ));
