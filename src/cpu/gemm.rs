@@ -10,6 +10,9 @@ mod product;
 pub mod tiles;
 mod unit;
 
+use self::complex::Library;
+use self::integers::Wrapped;
+use self::product::Plan;
 use super::epilogue::Epilogue;
 use super::lines::for_lines;
 use super::parallel::{num_threads, try_par_for};
@@ -58,16 +61,16 @@ unsafe fn product(a: View, b: View, out: View, [alpha, beta]: [f64; 2], then: Op
     // SAFETY: the caller's promise.
     unsafe {
         match out.dtype {
-            DType::F32 => batched(a, b, out, real, then)?,
-            DType::F64 => batched(a, b, out, [alpha, beta], then)?,
-            DType::C64 => batched(a, b, out, real.map(|x| c64::new(x, 0.0)), then)?,
-            DType::C128 => batched(a, b, out, [alpha, beta].map(|x| c128::new(x, 0.0)), then)?,
+            DType::F32 => batched::<_, Plan>(a, b, out, real, then)?,
+            DType::F64 => batched::<_, Plan>(a, b, out, [alpha, beta], then)?,
+            DType::C64 => batched::<_, Library>(a, b, out, real.map(|x| c64::new(x, 0.0)), then)?,
+            DType::C128 => batched::<_, Library>(a, b, out, [alpha, beta].map(|x| c128::new(x, 0.0)), then)?,
             DType::F16 | DType::BF16 => widened(a, b, out, real)?,
-            DType::U8 => batched(a, b, out, integers.map(|x| x as u8), then)?,
-            DType::I8 => batched(a, b, out, integers.map(|x| x as i8), then)?,
-            DType::I16 => batched(a, b, out, integers.map(|x| x as i16), then)?,
-            DType::I32 => batched(a, b, out, integers.map(|x| x as i32), then)?,
-            DType::I64 => batched(a, b, out, integers, then)?,
+            DType::U8 => batched::<_, Wrapped<64>>(a, b, out, integers.map(|x| x as u8), then)?,
+            DType::I8 => batched::<_, Wrapped<64>>(a, b, out, integers.map(|x| x as i8), then)?,
+            DType::I16 => batched::<_, Wrapped<32>>(a, b, out, integers.map(|x| x as i16), then)?,
+            DType::I32 => batched::<_, Wrapped<16>>(a, b, out, integers.map(|x| x as i32), then)?,
+            DType::I64 => batched::<_, Wrapped<8>>(a, b, out, integers, then)?,
             d => {
                 let name = d.scalar_type_name();
                 return Err(Error::not_implemented(format!("\"addmm_impl_cpu_\" not implemented for '{name}'")));
@@ -109,28 +112,28 @@ impl<T: Copy> Matrix<T> {
     }
 }
 
-/// An element type that has a matrix product.
-trait Multiply: Element {
-    /// What is decided once for a product and holds for all parts of it, so that their bits are those of the whole.
-    type Plan: Sync;
+/// A way to compute products of this type of element: what is decided once for a product and holds for all parts of it, so that
+/// their bits are those of the whole.
+trait Multiply<T: Element>: Sync + Sized {
     /// For a product of this size `[m, n, k]`, with the strides of `a`, `b` and `out`.
-    fn plan(size: [usize; 3], strides: [[usize; 2]; 3]) -> Self::Plan;
+    fn plan(size: [usize; 3], strides: [[usize; 2]; 3]) -> Self;
     /// Rows and columns of the smallest parts that are worth a task.
-    fn smallest(plan: &Self::Plan) -> [usize; 2];
+    fn smallest(&self) -> [usize; 2];
     /// `out = beta * out + alpha * a @ b` for the planned product or a part of it, on one thread; `factors` are alpha and beta.
     ///
     /// # Safety
     /// The matrices are in bounds, with the strides of the plan, and `out` does not overlap the others.
-    unsafe fn multiply(
-        plan: &Self::Plan,
-        size: [usize; 3],
-        matrices: [Matrix<Self>; 3],
-        factors: [Self; 2],
-    ) -> Result<()>;
+    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 3], factors: [T; 2]) -> Result<()>;
 }
 
 /// Splits a batch of products into tasks.
-unsafe fn batched<T: Multiply>(a: View, b: View, out: View, factors: [T; 2], then: Option<&Epilogue>) -> Result<()> {
+unsafe fn batched<T: Element, M: Multiply<T>>(
+    a: View,
+    b: View,
+    out: View,
+    factors: [T; 2],
+    then: Option<&Epilogue>,
+) -> Result<()> {
     let lead = out.ndim() - 2;
     let (mut m, n, k) = (out.shape[lead], out.shape[lead + 1], a.shape[lead + 1]);
     let matrix = |v: &View| Matrix { ptr: v.ptr as *mut T, rows: v.strides[lead], cols: v.strides[lead + 1] };
@@ -149,10 +152,10 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, factors: [T; 2], the
     }
     let batch: usize = shape.iter().product();
     let work = m * n * k.max(1);
-    let plan = T::plan([m, n, k], matrices.map(|x| [x.rows, x.cols]));
+    let plan = M::plan([m, n, k], matrices.map(|x| [x.rows, x.cols]));
     let then = then.filter(|t| t.takes_blocks());
     let most = num_threads().div_ceil(batch).min((work / TASK).max(1));
-    let [high, wide] = grid([m, n], T::smallest(&plan), most, then.is_some());
+    let [high, wide] = grid([m, n], plan.smallest(), most, then.is_some());
     // Columns of a row-major result are no run.
     let then = then.filter(|_| wide == 1);
     let parts = high * wide;
@@ -172,7 +175,7 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, factors: [T; 2], the
             });
             let places = [a.from(rows.start, 0), b.from(0, cols.start), out.from(rows.start, cols.start)];
             // SAFETY: the part lies inside the matrices, and parts do not overlap.
-            unsafe { T::multiply(&plan, [rows.len(), cols.len(), k], places, factors)? };
+            unsafe { plan.multiply([rows.len(), cols.len(), k], places, factors)? };
             if let Some(then) = then {
                 then.finished(offsets[2] + rows.start * n..offsets[2] + rows.end * n);
             }
@@ -227,7 +230,7 @@ unsafe fn widened(a: View, b: View, out: View, factors: [f32; 2]) -> Result<()> 
     // SAFETY: the caller's promise.
     unsafe {
         let (wide_a, wide_b, wide_out) = (Wide::new(a, true)?, Wide::new(b, true)?, Wide::new(out, factors[1] != 0.0)?);
-        batched(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), factors, None)?;
+        batched::<_, Plan>(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), factors, None)?;
         let result = wide_out.view(&out);
         for_lines(out.shape, [result.strides, out.strides], |[r, o], n, [_, d_out]| {
             store(out.dtype, out.at(o), d_out, n, result.at(r) as *const f32);

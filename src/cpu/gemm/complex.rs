@@ -1,7 +1,7 @@
 //! Products of complex numbers; the only user of the `gemm` crate.
 
 use super::{Matrix, Multiply};
-use crate::dtype::{Element, c64, c128};
+use crate::cpu::arith::Arith;
 use crate::error::Result;
 use ::gemm::Parallelism;
 
@@ -11,44 +11,35 @@ const SMALLEST: usize = 64;
 const SMALLEST_LONG: usize = 128;
 const LONG: usize = 512;
 
-macro_rules! multiply {
-    ($($t:ty)*) => {$(
-        impl Multiply for $t {
-            /// The number of terms.
-            type Plan = usize;
-            fn plan([_, _, k]: [usize; 3], _strides: [[usize; 2]; 3]) -> usize {
-                k
-            }
-            fn smallest(terms: &usize) -> [usize; 2] {
-                [if *terms <= LONG { SMALLEST } else { SMALLEST_LONG }; 2]
-            }
-            unsafe fn multiply(
-                _terms: &usize,
-                size: [usize; 3],
-                matrices: [Matrix<$t>; 3],
-                factors: [$t; 2],
-            ) -> Result<()> {
-                // SAFETY: the caller's promise.
-                unsafe { library(size, matrices, factors, <$t>::new(1.0, 0.0)) };
-                Ok(())
-            }
-        }
-    )*};
+/// The number of terms.
+pub(super) struct Library(usize);
+
+impl<T: Arith> Multiply<T> for Library {
+    fn plan([_, _, k]: [usize; 3], _strides: [[usize; 2]; 3]) -> Library {
+        Library(k)
+    }
+    fn smallest(&self) -> [usize; 2] {
+        [if self.0 <= LONG { SMALLEST } else { SMALLEST_LONG }; 2]
+    }
+    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 3], factors: [T; 2]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { library(size, matrices, factors) };
+        Ok(())
+    }
 }
-multiply! { c64 c128 }
 
 /// # Safety
 /// As for `Multiply::multiply`, with a type that the crate knows.
-unsafe fn library<T: Element>([m, n, k]: [usize; 3], [a, b, out]: [Matrix<T>; 3], [alpha, beta]: [T; 2], one: T) {
+unsafe fn library<T: Arith>([m, n, k]: [usize; 3], [a, b, out]: [Matrix<T>; 3], [alpha, beta]: [T; 2]) {
     let s = |x: usize| x as isize;
     // The crate's loops for two terms and for vectors start from the first product, where negative zeros have a sum of
     // their own sign; from zero on, as PyTorch's does, it is positive.
-    let from_zero = beta == T::default() && k > 1 && (k == 2 || m == 1 || n == 1);
-    let beta = if from_zero { one } else { beta };
+    let from_zero = beta == T::ZERO && k > 1 && (k == 2 || m == 1 || n == 1);
+    let beta = if from_zero { T::ONE } else { beta };
     // SAFETY: the caller's promise. The crate's alpha scales the destination.
     unsafe {
         if from_zero {
-            (0..m * n).for_each(|at| *out.at(at / n, at % n) = T::default());
+            (0..m * n).for_each(|at| *out.at(at / n, at % n) = T::ZERO);
         }
         ::gemm::gemm(
             m,
@@ -57,7 +48,7 @@ unsafe fn library<T: Element>([m, n, k]: [usize; 3], [a, b, out]: [Matrix<T>; 3]
             out.ptr,
             s(out.cols),
             s(out.rows),
-            beta != T::default(),
+            beta != T::ZERO,
             a.ptr,
             s(a.cols),
             s(a.rows),

@@ -6,41 +6,32 @@ use crate::cpu::simd::{self, Kernel};
 use crate::dtype::Element;
 use crate::error::Result;
 use crate::rt::reserve::filled;
+use std::num::Wrapping;
+use std::ops::{Add, Mul};
 
-/// Wrapping integers.
-trait Wrap: Element {
-    fn fma(self, a: Self, b: Self) -> Self;
-}
-macro_rules! wrap {
-    ($($t:ty)*) => {$(
-        impl Wrap for $t {
-            #[inline(always)]
-            fn fma(self, a: $t, b: $t) -> $t {
-                self.wrapping_add(a.wrapping_mul(b))
-            }
-        }
-    )*};
-}
-wrap! { u8 i8 i16 i32 i64 }
+/// Tiles of `W` columns; two AVX2 registers of them, so that four rows of accumulators stay in registers.
+pub(super) struct Wrapped<const W: usize>;
 
-/// Tiles of `W` columns are two AVX2 registers wide, so that four rows of accumulators stay in registers.
-macro_rules! multiply {
-    ($($t:ty, $w:literal;)*) => {$(
-        impl Multiply for $t {
-            type Plan = ();
-            fn plan(_size: [usize; 3], _strides: [[usize; 2]; 3]) {}
-            fn smallest(_plan: &()) -> [usize; 2] {
-                [4 * ROWS, $w]
-            }
-            unsafe fn multiply(_plan: &(), size: [usize; 3], [a, b, out]: [Matrix<$t>; 3], factors: [$t; 2]) -> Result<()> {
-                let ([alpha, beta], packed) = (factors, filled([0; $w], size[2])?);
-                simd::run(Integers::<$t, $w> { size, a, b, out, alpha, beta, packed });
-                Ok(())
-            }
-        }
-    )*};
+impl<T: Element, const W: usize> Multiply<T> for Wrapped<W>
+where
+    Wrapping<T>: Ring,
+{
+    fn plan(_size: [usize; 3], _strides: [[usize; 2]; 3]) -> Wrapped<W> {
+        Wrapped
+    }
+    fn smallest(&self) -> [usize; 2] {
+        [4 * ROWS, W]
+    }
+    unsafe fn multiply(&self, size: [usize; 3], [a, b, out]: [Matrix<T>; 3], factors: [T; 2]) -> Result<()> {
+        let packed = filled([T::default(); W], size[2])?;
+        simd::run(Integers { size, a, b, out, factors, packed });
+        Ok(())
+    }
 }
-multiply! { u8, 64; i8, 64; i16, 32; i32, 16; i64, 8; }
+
+/// What sums of products need.
+trait Ring: Copy + Add<Output = Self> + Mul<Output = Self> {}
+impl<T: Copy + Add<Output = T> + Mul<Output = T>> Ring for T {}
 
 /// Rows of the integer loop's tile.
 const ROWS: usize = 4;
@@ -51,12 +42,15 @@ struct Integers<T, const W: usize> {
     a: Matrix<T>,
     b: Matrix<T>,
     out: Matrix<T>,
-    alpha: T,
-    beta: T,
+    /// Alpha and beta.
+    factors: [T; 2],
     /// `W` packed columns of `b`.
     packed: Vec<[T; W]>,
 }
-impl<T: Wrap, const W: usize> Kernel for Integers<T, W> {
+impl<T: Element, const W: usize> Kernel for Integers<T, W>
+where
+    Wrapping<T>: Ring,
+{
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(mut self) {
@@ -77,24 +71,28 @@ impl<T: Wrap, const W: usize> Kernel for Integers<T, W> {
         }
     }
 }
-impl<T: Wrap, const W: usize> Integers<T, W> {
+impl<T: Element, const W: usize> Integers<T, W>
+where
+    Wrapping<T>: Ring,
+{
     #[inline(always)]
     fn tile<const H: usize>(&self, packed: &[[T; W]], i0: usize, j0: usize, w: usize) {
-        let mut acc = [[T::default(); W]; H];
+        let mut acc = [[Wrapping(T::default()); W]; H];
         for (p, row) in packed.iter().enumerate() {
             for (i, acc) in acc.iter_mut().enumerate() {
                 // SAFETY: as in `run`.
-                let x = unsafe { *self.a.at(i0 + i, p) };
-                (0..W).for_each(|j| acc[j] = acc[j].fma(x, row[j]));
+                let x = Wrapping(unsafe { *self.a.at(i0 + i, p) });
+                (0..W).for_each(|j| acc[j] = acc[j] + x * Wrapping(row[j]));
             }
         }
+        let [alpha, beta] = self.factors.map(Wrapping);
         for (i, acc) in acc.iter().enumerate() {
             for (j, &s) in acc[..w].iter().enumerate() {
                 // SAFETY: as in `run`.
                 unsafe {
                     let y = self.out.at(i0 + i, j0 + j);
-                    let old = if self.beta == T::default() { self.beta } else { *y };
-                    *y = T::default().fma(self.beta, old).fma(self.alpha, s);
+                    let old = if beta.0 == T::default() { beta } else { Wrapping(*y) };
+                    *y = (beta * old + alpha * s).0;
                 }
             }
         }

@@ -131,7 +131,7 @@ impl Plan {
         Plan { way: Way::Tiles { flipped: turn, rows, packed }, terms, cols }
     }
     /// Rows and columns of the smallest parts that are worth a task.
-    fn smallest<T: Vectors>(&self) -> [usize; 2] {
+    fn smallest_part<T: Vectors>(&self) -> [usize; 2] {
         let [tall, wide] = tile_size::<T>();
         match self.way {
             Way::Dots => [16, 16],
@@ -383,16 +383,15 @@ struct Piece<T> {
 
 const _: () = assert!(2 * MANY * (WIDEST / VECTORS) <= TALLEST * WIDEST);
 
-impl<T: Vectors> Multiply for T {
-    type Plan = Plan;
+impl<T: Vectors> Multiply<T> for Plan {
     fn plan(size: [usize; 3], strides: [Strides; 3]) -> Plan {
         Plan::new::<T>(size, strides)
     }
-    fn smallest(plan: &Plan) -> [usize; 2] {
-        plan.smallest::<T>()
+    fn smallest(&self) -> [usize; 2] {
+        self.smallest_part::<T>()
     }
-    unsafe fn multiply(plan: &Plan, size: [usize; 3], matrices: [Matrix<T>; 3], factors: [T; 2]) -> Result<()> {
+    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 3], factors: [T; 2]) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { plan.run(size, matrices, factors) }
+        unsafe { self.run(size, matrices, factors) }
     }
 }

@@ -53,7 +53,7 @@ fn agrees_with_plain_loops() {
 /// and parts have the bits of the whole.
 #[test]
 fn layouts_and_parts_agree_with_plain_loops() {
-    fn check<T: Multiply + tiles::Vectors>(rng: &mut Rng, dtype: DType, [m, n, k]: [usize; 3], tolerance: f64) {
+    fn check<T: tiles::Vectors>(rng: &mut Rng, dtype: DType, [m, n, k]: [usize; 3], tolerance: f64) {
         let (a, b, out) = (
             Array::random(rng, dtype, &[m, k]),
             Array::random(rng, dtype, &[k, n]),
@@ -70,10 +70,10 @@ fn layouts_and_parts_agree_with_plain_loops() {
             Matrix { ptr: v.ptr as *mut T, rows: v.strides[0], cols: v.strides[1] }
         };
         let [ma, mb, mo] = [matrix(&a), matrix(&b), matrix(&out)];
-        let plan = T::plan([m, n, k], [ma, mb, mo].map(|x| [x.rows, x.cols]));
+        let plan: Plan = Multiply::<T>::plan([m, n, k], [ma, mb, mo].map(|x| [x.rows, x.cols]));
         let factors = [alpha, beta].map(|x| T::from_scalar(Scalar::Float(x)));
         // SAFETY: the arrays own their layouts.
-        unsafe { T::multiply(&plan, [m, n, k], [ma, mb, mo], factors).unwrap() };
+        unsafe { plan.multiply([m, n, k], [ma, mb, mo], factors).unwrap() };
         let whole = out.values();
         close(&out.reals(), &want, tolerance);
         if beta == 0.0 {
@@ -82,7 +82,7 @@ fn layouts_and_parts_agree_with_plain_loops() {
                 for (left, right) in [(0, j), (j, n)].into_iter().filter(|(left, right)| to > from && right > left) {
                     let part = [ma.from(from, 0), mb.from(0, left), mo.from(from, left)];
                     // SAFETY: the part lies inside.
-                    unsafe { T::multiply(&plan, [to - from, right - left, k], part, factors).unwrap() };
+                    unsafe { plan.multiply([to - from, right - left, k], part, factors).unwrap() };
                 }
             }
             assert!(whole == out.values(), "{m} {n} {k}");

@@ -5,6 +5,7 @@
 
 use super::Matrix;
 pub use super::unit::{Job, LARGEST_SIDE, TALLEST, Unit, VECTORS, Vectors, WIDEST, run, tile_size};
+use crate::cpu::arith::Arith;
 use std::mem::MaybeUninit;
 
 /// Vectors of a tile of one row or two, whose sums would else wait for each other.
@@ -178,20 +179,29 @@ macro_rules! unrolled {
 const _: () = assert!(TALLEST == 14);
 
 /// Adds the products of a term, and goes on to the next.
-macro_rules! term {
-    ($a:ident, $b:ident, $sums:ident, $rows:ident, $vectors:ident) => {
-        let mut row = [U::splat(T::ZERO); $vectors];
-        for j in 0..$vectors {
-            row[j] = $b.load::<U>(j);
+///
+/// # Safety
+/// The factors hold the term, of `R` rows and `V` vectors; the processor has the unit's instructions.
+#[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants
+#[inline(always)]
+unsafe fn term<U: Unit, A: Rows<U::Float>, B: Columns<U::Float>, const R: usize, const V: usize>(
+    (a, b): (&mut A, &mut B),
+    sums: &mut [[U::Vector; V]; R],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut row = [U::splat(U::Float::ZERO); V];
+        for j in 0..V {
+            row[j] = b.load::<U>(j);
         }
-        for i in 0..$rows {
-            let x = U::splat($a.get(i));
-            for j in 0..$vectors {
-                $sums[i][j] = U::fma(x, row[j], $sums[i][j]);
+        for i in 0..R {
+            let x = U::splat(a.get(i));
+            for j in 0..V {
+                sums[i][j] = U::fma(x, row[j], sums[i][j]);
             }
         }
-        ($a, $b) = ($a.next($rows), $b.next());
-    };
+        (*a, *b) = (a.next(R), b.next());
+    }
 }
 
 /// A tile of `terms` terms with `cols` columns inside the result, whose columns lie side by side.
@@ -275,13 +285,13 @@ impl<T: Vectors, A: Rows<T>, B: Columns<T>> Tile<T, A, B> {
             // Tiles of nearly full height are the most frequent: theirs is worth the code.
             let several = if (A::UNROLLED || V == 1) && R + 2 >= U::ROWS { 4 } else { 1 };
             for _ in 0..if several > 1 { self.terms / several } else { 0 } {
-                term!(a, b, sums, R, V);
-                term!(a, b, sums, R, V);
-                term!(a, b, sums, R, V);
-                term!(a, b, sums, R, V);
+                term::<U, A, B, R, V>((&mut a, &mut b), &mut sums);
+                term::<U, A, B, R, V>((&mut a, &mut b), &mut sums);
+                term::<U, A, B, R, V>((&mut a, &mut b), &mut sums);
+                term::<U, A, B, R, V>((&mut a, &mut b), &mut sums);
             }
             for _ in 0..if several > 1 { self.terms % several } else { self.terms } {
-                term!(a, b, sums, R, V);
+                term::<U, A, B, R, V>((&mut a, &mut b), &mut sums);
             }
             let onto = matches!(self.start, Start::Result);
             if self.cols == V * U::LANES && onto {
