@@ -132,11 +132,26 @@ def test_facts_of_dtypes_and_assertions_are_no_reason_to_run_eagerly(torch):
         g(torch.ones(2))
 
 
+def catches(x):
+    try:
+        return x.view(3)
+    except RuntimeError:
+        return x
+
+
 def test_explain(torch):
     f = torch.compile(lambda x: (x + 1) * 2)
     x = torch.ones(2)
     roads = [torch.compiler.explain(f)(x).road for _ in range(5)]
     assert roads == ["eager", "watched", "watched", "replay", "replay"]
+    plain = torch._dynamo.explain(lambda x: (x + 1) * 2)(x)
+    assert (plain.graph_count, plain.graph_break_count, plain.road) == (1, 0, "watched")
+    assert plain.op_count == len(plain.steps[0]) and torch.equal(plain.result, (x + 1) * 2)
+    assert torch.compiler.explain(torch.nn.Linear(2, 2))(x).graph_count == 1
+    eager = torch.compiler.explain(catches)(x)
+    assert (eager.graph_count, eager.graph_break_count, eager.road) == (0, 1, "eager"), eager
+    with pytest.raises(TypeError, match="expected a function or module, got int"):
+        torch.compiler.explain(3)(x)
     text = repr(torch.compiler.explain(f)(x))
     assert "add(" in text and "argument tensor 0: f32[2]" in text and "ran 3 times" in text
 

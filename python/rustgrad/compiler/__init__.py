@@ -246,6 +246,8 @@ class set_stance(contextlib.ContextDecorator):
 def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`explain(f)(*args)` calls the compiled function `f` once and says by which road, with its plans and guards.
 
+    A function that is not compiled is compiled for this answer alone, and called until it has a plan: three times at most.
+
     Returns:
         Explanation: `road` ("eager", "watched" or "replay"), `plans` (texts), `guards` (texts), `reasons` why calls run as
         they are, `missed` guards; printed, all of these.

@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from . import compile
+
 __all__ = ["Explanation"]
+
+# The first call runs eagerly, two are watched.
+_CALLS_TO_A_PLAN = 3
 
 
 class Explanation:
@@ -20,14 +25,21 @@ class Explanation:
         hits (list of int): how often each plan has run.
         reasons (list of str): why calls run as they are.
         missed (list of str): guards that missed before a plan was made again.
+        graph_count, graph_break_count, op_count (int): plans, reasons and steps, as `torch._dynamo.explain` counts them.
     """
 
     def __init__(self, f: Callable[..., Any], args: tuple, kwargs: dict) -> None:
-        state = getattr(f, "_compiled_state", None)
-        if state is None:
-            raise TypeError("explain: expected a compiled function or module. Compile it first.")
+        compiled = hasattr(f, "_compiled_state")
+        if not compiled:
+            if not callable(f):
+                raise TypeError(f"explain: expected a function or module, got {type(f).__name__}")
+            f = compile(f)
+        state = f._compiled_state
         self.name = getattr(state.function, "__qualname__", type(state.function).__name__)
-        self.result = f(*args, **kwargs)
+        for _ in range(1 if compiled else _CALLS_TO_A_PLAN):
+            self.result = f(*args, **kwargs)
+            if state.plans or state.reasons:
+                break
         self.road: str = state.road
         self.plans: list[str] = [p.listing() for p in state.plans]
         self.steps: list[list[str]] = [p.steps() for p in state.plans]
@@ -35,6 +47,8 @@ class Explanation:
         self.hits: list[int] = [p.hits for p in state.plans]
         self.reasons: list[str] = list(state.reasons)
         self.missed: list[str] = list(state.missed)
+        self.graph_count, self.graph_break_count = len(self.plans), len(self.reasons)
+        self.op_count = sum(len(steps) for steps in self.steps)
 
     def __repr__(self) -> str:
         lines = [f"{self.name}: {self.road}"]
