@@ -62,6 +62,14 @@ impl<B: Float, F: Fuse> Real for Fp<B, F> {
         Fp::new(math::exp::<B, F>(self.0))
     }
     #[inline(always)]
+    fn has_mild_exp(self) -> bool {
+        self.0.abs() <= B::MILD_EXP
+    }
+    #[inline(always)]
+    fn exp_mild(self) -> Self {
+        Fp::new(math::exp_mild::<B, F>(self.0))
+    }
+    #[inline(always)]
     fn exp2(self) -> Self {
         Fp::new(math::exp2::<B, F>(self.0))
     }

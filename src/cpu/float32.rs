@@ -17,6 +17,7 @@ impl Float for f32 {
     const LN2: (f32, f32) = (0.6933594, -0.00021219444);
     const HALF_PI: (f32, f32) = (std::f32::consts::FRAC_PI_2, -4.371139e-08);
     const EXP_RANGE: (f32, f32) = (-105.0, 88.8);
+    const MILD_EXP: f32 = 87.0;
     const LAST_POWER: f32 = 127.0;
     const BIG: f32 = 9.02;
     const SQUARE_LIMIT: f32 = 1e18;

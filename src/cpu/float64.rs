@@ -19,6 +19,7 @@ impl Float for f64 {
     const LN2: (f64, f64) = (0.6931471804855391, 7.440617110012397e-11);
     const HALF_PI: (f64, f64) = (std::f64::consts::FRAC_PI_2, 6.123233995736766e-17);
     const EXP_RANGE: (f64, f64) = (-746.0, 710.0);
+    const MILD_EXP: f64 = 708.0;
     const LAST_POWER: f64 = 1023.0;
     const BIG: f64 = 19.5;
     const SQUARE_LIMIT: f64 = 1e150;

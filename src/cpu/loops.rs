@@ -226,6 +226,14 @@ trait Apply<const N: usize, T, U> {
     fn exact(x: [T; N]) -> U {
         Self::apply(x)
     }
+    const SHORTENED: bool = false;
+    fn is_mild(_x: [T; N]) -> bool {
+        false
+    }
+    /// As `apply`, for blocks of mild operands.
+    fn short(x: [T; N]) -> U {
+        Self::apply(x)
+    }
 }
 struct ViaNum<R>(R);
 struct ViaOrdered<R>(R);
@@ -263,6 +271,15 @@ impl<const N: usize, T: Real, R: MapReal<N>> Apply<N, T, T> for ViaReal<R> {
     #[inline(never)]
     fn exact(x: [T; N]) -> T {
         T::inexact(R::eval(x.map(T::exact)))
+    }
+    const SHORTENED: bool = R::SHORTENED;
+    #[inline(always)]
+    fn is_mild(x: [T; N]) -> bool {
+        R::is_mild(x)
+    }
+    #[inline(always)]
+    fn short(x: [T; N]) -> T {
+        R::short(x)
     }
 }
 impl<const N: usize, R: MapInt<N>> Apply<N, I64, I64> for ViaInt<R> {
@@ -424,13 +441,23 @@ unsafe fn block<const N: usize, A: Apply<N, T, U>, T: Copy, U>(
     unsafe {
         let mut results = MaybeUninit::<[U; BLOCK]>::uninit();
         let to = results.as_mut_ptr() as *mut U;
-        let mut ordinary = true;
+        let mut mild = A::SHORTENED;
         let mut i = 0;
+        while A::SHORTENED && i < n {
+            mild &= A::is_mild(load::<N, T>(inputs, start + i));
+            i += 1;
+        }
+        i = 0;
+        while mild && i < n {
+            to.add(i).write(A::short(load::<N, T>(inputs, start + i)));
+            i += 1;
+        }
+        let mut ordinary = true;
         while A::CHECKED && i < n {
             ordinary &= A::ordinary(load::<N, T>(inputs, start + i));
             i += 1;
         }
-        i = 0;
+        i = if mild { n } else { 0 };
         while ordinary && i < n {
             to.add(i).write(A::apply(load::<N, T>(inputs, start + i)));
             i += 1;

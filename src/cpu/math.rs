@@ -38,6 +38,8 @@ pub trait Float:
     const HALF_PI: (Self, Self);
     /// Below the first, exp is zero; at the second, the first power of two that is infinite.
     const EXP_RANGE: (Self, Self);
+    /// Up to this magnitude of its argument, exp is a normal number.
+    const MILD_EXP: Self;
     /// The exponent of the largest power of two.
     const LAST_POWER: Self;
     /// From here on exp(-2x) does not change 1 + exp(-2x).

@@ -91,6 +91,9 @@ pub trait Real: Ordered + Div<Output = Self> {
     fn inexact(x: Self::Exact) -> Self;
     fn to_f64(self) -> f64;
     fn exp(self) -> Self;
+    /// Whether `exp_mild` gives `exp`: its result is a normal number.
+    fn has_mild_exp(self) -> bool;
+    fn exp_mild(self) -> Self;
     fn exp2(self) -> Self;
     fn expm1(self) -> Self;
     fn ln(self) -> Self;
@@ -172,6 +175,16 @@ pub trait MapReal<const N: usize> {
     /// are computed by `T::Exact`.
     fn ordinary<T: Real>(_x: [T; N]) -> bool {
         true
+    }
+    /// Whether there is a `short` formula.
+    const SHORTENED: bool = false;
+    /// Whether `short` gives the bits of `eval`; blocks of such arguments take it.
+    fn is_mild<T: Real>(_x: [T; N]) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn short<T: Real>(x: [T; N]) -> T {
+        Self::eval(x)
     }
 }
 /// Shifts, integer division: every integer dtype computes this in 64 bits. Use wrapping operations.

@@ -84,6 +84,21 @@ fn check(case: Case) {
 }
 
 #[test]
+fn the_short_exp_is_exp() {
+    fn same<T: Real>(x: T) {
+        let (full, short) = (x.exp().to_f64(), x.exp_mild().to_f64());
+        assert!(!x.has_mild_exp() || full.to_bits() == short.to_bits(), "{full:e} {short:e} at {:e}", x.to_f64());
+    }
+    for x in arguments((-800.0, 800.0), 60_000).chain([87.0, -87.0, 708.0, -708.0, -0.0]) {
+        same(F32::new((x / 8.0) as f32));
+        same(V32::new((x / 8.0) as f32));
+        same(F64::new(x));
+        same(V64::new(x));
+    }
+    assert!(!F32::new(f32::NAN).has_mild_exp() && !F64::new(-f64::INFINITY).has_mild_exp());
+}
+
+#[test]
 fn errors_are_within_ulps() {
     check(case::<Exp>((-110.0, 92.0), (1.6, 2.0)));
     check(case::<Exp2>((-155.0, 130.0), (1.6, 2.0)));

@@ -16,19 +16,31 @@ pub static OPS: &[&Op] =
     &[&EXP, &EXP2, &EXPM1, &LOG, &LOG2, &LOG10, &LOG1P, &LOGADDEXP, &LOGADDEXP2, &FREXP, &MANTISSA, &EXPONENT];
 
 struct Exp;
-impl Analytic for Exp {
+impl MapReal<1> for Exp {
     #[inline(always)]
-    fn real<T: Real>(x: T) -> T {
+    fn eval<T: Real>([x]: [T; 1]) -> T {
         x.exp()
     }
-    fn complex(x: c128) -> c128 {
+    const SHORTENED: bool = true;
+    #[inline(always)]
+    fn is_mild<T: Real>([x]: [T; 1]) -> bool {
+        x.has_mild_exp()
+    }
+    #[inline(always)]
+    fn short<T: Real>([x]: [T; 1]) -> T {
+        x.exp_mild()
+    }
+}
+impl MapComplex<1> for Exp {
+    fn eval([x]: [c128; 1]) -> c128 {
         complex::exp(x)
     }
 }
+const EXP_RULE: Rule = Rule { operands: &[0], loops: Loops::NONE.real::<1, Exp>().complex::<1, Exp>(), wgsl: "exp_(x)" };
 pub static EXP: Op = Op {
     sig: sig("exp(Tensor self) -> Tensor"),
     doc: "The exponential `e^x`, element by element.",
-    body: elementwise(&analytic::<Exp>("exp_(x)")),
+    body: elementwise(&EXP_RULE),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * c.out(0).conj())]),
     reference: "np.exp(x0)",
     ..FLOAT_UNARY

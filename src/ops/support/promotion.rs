@@ -1,6 +1,6 @@
 //! Shared by declarations of elementwise families: functions with a real and a complex formula, promotions, errors.
 //!
-//! `EXP` and similar ops are an `Analytic` pair of formulas; `analytic::<Exp>("exp_(x)")` makes the rule of it. The
+//! `SIN` and similar ops are an `Analytic` pair of formulas; `analytic::<Sin>("sin_(x)")` makes the rule of it. The
 //! promotions here are those that several ops share and `Promote` does not cover.
 
 use crate::cpu::loops::Loops;
