@@ -2,6 +2,7 @@
 //!
 //! Half types are computed in f32. An element is summed in an order that depends on the sizes alone.
 
+mod batch_last;
 mod geometry;
 mod pointwise;
 mod progress;
@@ -11,6 +12,7 @@ mod slide;
 mod tests;
 mod weights;
 
+use self::batch_last::BatchLast;
 use self::geometry::{Axis, Steps};
 use self::progress::Progress;
 use self::scratch::Image;
@@ -47,6 +49,12 @@ impl Sizes {
     /// Whether every output meets one input, that of its own place.
     fn is_pointwise(&self) -> bool {
         self.steps.iter().all(|s| s.kernel == 1 && s.stride == 1 && s.padding == 0)
+    }
+    /// Whether there is one place, whose window is the whole image.
+    fn is_covering(&self) -> bool {
+        let whole =
+            |(s, &large): (&Steps, &usize)| s.kernel == large && s.padding == 0 && (s.dilation == 1 || s.kernel == 1);
+        self.small == [1; 3] && self.steps.iter().zip(&self.large).all(whole)
     }
 }
 
@@ -131,6 +139,9 @@ pub fn convolution_then(
     if s.is_pointwise() && pointwise::convolution([x, w, out], bias, motion, &s, then)? {
         return Ok(());
     }
+    if s.is_covering() && pointwise::covering([x, w, out], bias, motion, &s)? {
+        return Ok(());
+    }
     match kind {
         DType::F64 => slide::<f64>(x, w, bias, out, motion, &s, then),
         _ => slide::<f32>(x, w, bias, out, motion, &s, then),
@@ -166,8 +177,14 @@ fn slide<T: Vectors>(
             vec![Axis::forward(s.large[i], s.small[i], s.steps[i])] // Bounded: one.
         }
     });
+    let stacked = phases[0].iter().all(Axis::is_single) && s.to > FEW;
+    let last = if stacked && batch_last::is_better::<T>(s, &phases[2]) {
+        Some((BatchLast::<T>::of(&x)?, BatchLast::<T>::new(&out)?))
+    } else {
+        None
+    };
     // An image is done with its only phase; results that fit the cache are best walked once, at the end.
-    let whole = phases.iter().all(|p| p.len() == 1) && out.is_contiguous();
+    let whole = phases.iter().all(|p| p.len() == 1) && out.is_contiguous() && last.is_none();
     let large = out.numel() * out.dtype.size() > IN_CACHE;
     let then = then.filter(|t| whole && large && t.takes_blocks());
     let progress = then.map(|then| Progress::new(then, &out)).transpose()?;
@@ -175,19 +192,26 @@ fn slide<T: Vectors>(
         for h in &phases[1] {
             for w in &phases[2] {
                 let mut axes = [d.clone(), h.clone(), w.clone()];
-                let (mut input, mut out) = (Image::new(x), Image::new(out));
-                let (mut batch, groups) = (s.batch, s.groups);
-                let stacked = d.is_single() && s.to > FEW;
-                if stacked {
+                let (mut input, mut result) = (Image::new(x), Image::new(out));
+                let (mut batch, groups, mut weights) = (s.batch, s.groups, weights);
+                if let Some((from, to)) = &last {
+                    (input, result) = (from.image(), to.image());
+                    (axes, batch) = ([h.clone(), w.clone(), Axis::batch(s.batch)], 1);
+                    weights.taps.rotate_left(1);
+                } else if stacked {
                     // Blocks may then extend over several small images.
-                    (input.steps[0], out.steps[0]) = (input.batch, out.batch);
+                    (input.steps[0], result.steps[0]) = (input.batch, result.batch);
                     (axes[0], batch) = (Axis::batch(s.batch), 1);
                 }
-                let slide = Slide { input, out, weights, bias, batch, groups, from: s.from, to: s.to, axes, stacked };
+                let slide =
+                    Slide { input, out: result, weights, bias, batch, groups, from: s.from, to: s.to, axes, stacked };
                 // SAFETY: `sizes` has compared all shapes, `convolution` that the output lies apart.
                 unsafe { slide.run(progress.as_ref())? };
             }
         }
+    }
+    if let Some((_, result)) = last {
+        result.store(&out);
     }
     Ok(())
 }
@@ -198,6 +222,9 @@ pub fn weight_gradient(grad: View, x: View, out: View, motion: &Motion) -> Resul
     ensure(out.is_apart(&x) && out.is_apart(&grad), "convolution_backward")?;
     let kind = compute_type(out.dtype)?;
     if s.is_pointwise() && pointwise::weight_gradient([grad, x, out], motion, &s)? {
+        return Ok(());
+    }
+    if s.is_covering() && pointwise::covering_gradient([grad, x, out], motion, &s)? {
         return Ok(());
     }
     match kind {

@@ -1,10 +1,13 @@
-//! Convolutions whose kernel is one element, without a stride or padding: products of the weights with the images as they lie.
+//! Convolutions that are products of the weights with the images as they lie: those whose kernel is one element, without a
+//! stride or padding, and those whose kernel covers the whole image.
 
+use super::geometry::Steps;
 use super::{Motion, Sizes};
 use crate::cpu::copy::copy;
 use crate::cpu::epilogue::Epilogue;
 use crate::cpu::gemm::{matmul, matmul_then};
 use crate::cpu::map::{Input, Output};
+use crate::cpu::scratch::Temp;
 use crate::cpu::view::View;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -37,7 +40,10 @@ pub fn convolution(
     if !plain([x, w, out]) {
         return Ok(false);
     }
-    let places = s.large.iter().product();
+    let places: usize = s.large.iter().product();
+    // Images of one place are the columns of one product.
+    let (batch, columns) = if places == 1 { (1, s.batch) } else { (s.batch, places) };
+    let (from_step, to_step) = if places == 1 { (x.strides[0], out.strides[0]) } else { (from_step, to_step) };
     // `[batch, groups, channels, ..]`
     let weight = if motion.transposed {
         [0, s.from * w.strides[0], w.strides[1], w.strides[0]]
@@ -46,7 +52,7 @@ pub fn convolution(
     };
     let image = |v: &View, channels: usize, step: usize| [v.strides[0], channels * v.strides[1], v.strides[1], step];
     let (from, to) = (image(&x, s.from, from_step), image(&out, s.to, to_step));
-    let shapes = [[s.to, s.from], [s.from, places], [s.to, places]].map(|[a, b]| [s.batch, s.groups, a, b]);
+    let shapes = [[s.to, s.from], [s.from, columns], [s.to, columns]].map(|[a, b]| [batch, s.groups, a, b]);
     // SAFETY: these are the elements of the operands, whose sizes have been compared.
     let [a, b, product] =
         unsafe { [w.seen_as(&shapes[0], &weight), x.seen_as(&shapes[1], &from), out.seen_as(&shapes[2], &to)] };
@@ -92,4 +98,51 @@ pub fn weight_gradient([grad, x, out]: [View; 3], motion: &Motion, s: &Sizes) ->
         }
     }
     Ok(true)
+}
+
+/// Batch and the elements of an image, where these lie at equal distances, as an operand with images of one place.
+fn flat(v: &View) -> Option<[[usize; 3]; 2]> {
+    let (shape, [strides]) = coalesce(&v.shape[1..], [&v.strides[1..]]);
+    let step = strides.first().copied().unwrap_or(1);
+    (strides.len() <= 1).then(|| [[v.shape[0], shape.iter().product(), 1], [v.strides[0], step, 1]])
+}
+
+/// The sizes of a call whose kernel covers the whole image, of which each element is then a channel.
+fn covered(motion: &Motion, s: &Sizes) -> Sizes {
+    let volume = s.large.iter().product::<usize>();
+    let (from, to) = if motion.transposed { (s.from, s.to * volume) } else { (s.from * volume, s.to) };
+    let steps = [Steps { kernel: 1, stride: 1, padding: 0, dilation: 1 }; 3];
+    Sizes { batch: s.batch, groups: s.groups, from, to, large: [1; 3], small: [1; 3], steps }
+}
+
+/// `convolution` where the kernel covers the whole image.
+pub fn covering(operands: [View; 3], bias: Option<View>, motion: &Motion, s: &Sizes) -> Result<bool> {
+    let [Some([xs, x]), Some([ws, w]), Some([os, out])] = operands.map(|v| flat(&v)) else { return Ok(false) };
+    // SAFETY: the same elements.
+    let operands =
+        unsafe { [operands[0].seen_as(&xs, &x), operands[1].seen_as(&ws, &w), operands[2].seen_as(&os, &out)] };
+    let volume = s.large.iter().product::<usize>();
+    let Some(bias) = bias.filter(|_| motion.transposed && volume > 1) else {
+        return convolution(operands, bias, motion, &covered(motion, s), None);
+    };
+    // A number for each element of an image. It fits f64, whatever its dtype.
+    let (shape, numbers) = ([bias.shape[0], volume], Temp::<f64>::new(bias.shape[0] * volume)?);
+    let from = Input::Strided { ptr: bias.ptr, dtype: bias.dtype, strides: &[bias.strides[0], 0] };
+    let to = Output { ptr: numbers.ptr() as *mut u8, dtype: bias.dtype, strides: &[volume, 1] };
+    let all = [shape[0] * volume];
+    // SAFETY: the copy has room for them.
+    let repeated = unsafe {
+        copy(&shape, &from, &to);
+        View::new(to.ptr, bias.dtype, &all, &[1])
+    };
+    convolution(operands, Some(repeated), motion, &covered(motion, s), None)
+}
+
+/// `weight_gradient` where the kernel covers the whole image.
+pub fn covering_gradient(operands: [View; 3], motion: &Motion, s: &Sizes) -> Result<bool> {
+    let [Some([gs, grad]), Some([xs, x]), Some([os, out])] = operands.map(|v| flat(&v)) else { return Ok(false) };
+    // SAFETY: the same elements.
+    let operands =
+        unsafe { [operands[0].seen_as(&gs, &grad), operands[1].seen_as(&xs, &x), operands[2].seen_as(&os, &out)] };
+    weight_gradient(operands, motion, &covered(motion, s))
 }

@@ -205,6 +205,41 @@ fn dense(rng: &mut Rng, dtype: DType, case: &Case, tolerance: f64) {
     [out, back, grad].iter().zip(&want).for_each(|(found, want)| close(&found.reals(), want, tolerance));
 }
 
+/// Large batches of small images, of one dimension and two, and kernels that cover the image.
+#[test]
+fn small_images_agree_with_plain_loops() {
+    let mut rng = Rng(73);
+    for (batch, groups, from, to, size, kernel) in [
+        (16, 1, 3, 30, &[4, 4][..], 3),
+        (35, 2, 2, 5, &[5, 3], 2),
+        (20, 1, 6, 17, &[2, 7], 2),
+        (17, 1, 4, 9, &[6], 4),
+        (18, 1, 5, 6, &[3, 3], 3),
+        (3, 2, 5, 7, &[4, 4], 4),
+        (1, 1, 70, 3, &[5], 5),
+        (33, 1, 4, 1, &[2, 2], 2),
+    ] {
+        for (stride, padding) in [(1, 1), (2, 1), (1, 0), (2, 0)] {
+            let places: Vec<usize> = size.iter().map(|n: &usize| (n + 2 * padding - kernel) / stride + 1).collect();
+            let case = Case {
+                x: [&[batch, from * groups], size].concat(),
+                w: [&[to * groups, from], &vec![kernel; size.len()][..]].concat(),
+                y: [&[batch, to * groups], &places[..]].concat(),
+                stride: vec![stride as i64; size.len()],
+                padding: vec![padding as i64; size.len()],
+                dilation: vec![1; size.len()],
+                groups,
+            };
+            for (dtype, tolerance) in [(DType::F32, 2e-4), (DType::F64, 1e-11), (DType::BF16, 3e-1)] {
+                if dtype != DType::BF16 {
+                    dense(&mut rng, dtype, &case, tolerance);
+                }
+                check(&mut rng, dtype, &case, tolerance);
+            }
+        }
+    }
+}
+
 /// An infinite element reaches the weights that meet it, and no others: in vectors it lies beside the ends of rows.
 #[test]
 fn what_is_infinite_stays_with_its_windows() {

@@ -36,7 +36,8 @@ impl MapComplex<1> for Exp {
         complex::exp(x)
     }
 }
-const EXP_RULE: Rule = Rule { operands: &[0], loops: Loops::NONE.real::<1, Exp>().complex::<1, Exp>(), wgsl: "exp_(x)" };
+const EXP_RULE: Rule =
+    Rule { operands: &[0], loops: Loops::NONE.real::<1, Exp>().complex::<1, Exp>(), wgsl: "exp_(x)" };
 pub static EXP: Op = Op {
     sig: sig("exp(Tensor self) -> Tensor"),
     doc: "The exponential `e^x`, element by element.",
