@@ -11,10 +11,12 @@ use crate::cpu::view::View;
 use crate::error::Result;
 use crate::layout::{Dims, contiguous_strides};
 
-/// Whether rows of images, with these phases of their last dimension, are short and those of a batch are not.
+/// Whether rows of images, with these phases of their last dimension, are short and those of a batch are not. Rows of half a
+/// vector are worth a copy only if there are several phases.
 pub fn is_better<T: Vectors>(s: &Sizes, width: &[Axis]) -> bool {
     let lanes = tile_size::<T>()[1] / VECTORS;
-    s.batch >= lanes && width.iter().all(|a| a.places < lanes)
+    let short = |a: &Axis| a.places < lanes && (width.len() > 1 || 2 * a.places != lanes);
+    s.batch >= lanes && width.iter().all(short)
 }
 
 /// A copy `[channels, .., batch]` of an operand `[batch, channels, ..]`, in the compute type.
