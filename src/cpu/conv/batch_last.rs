@@ -11,12 +11,12 @@ use crate::cpu::view::View;
 use crate::error::Result;
 use crate::layout::{Dims, contiguous_strides};
 
-/// Whether rows of images, with these phases of their last dimension, are short and those of a batch are not. Rows of half a
-/// vector are worth a copy only if there are several phases.
+/// Whether rows of images, with these phases of their last dimension, are short and those of a batch are not. What one thread
+/// copies another computes with, so it has to be worth it: phases share the copies, rows of a quarter of a vector cost most.
 pub fn is_better<T: Vectors>(s: &Sizes, width: &[Axis]) -> bool {
     let lanes = tile_size::<T>()[1] / VECTORS;
-    let short = |a: &Axis| a.places < lanes && (width.len() > 1 || 2 * a.places != lanes);
-    s.batch >= lanes && width.iter().all(short)
+    let short = if width.len() > 1 { lanes - 1 } else { lanes / 4 };
+    s.batch >= lanes && width.iter().all(|a| a.places <= short)
 }
 
 /// A copy `[channels, .., batch]` of an operand `[batch, channels, ..]`, in the compute type.
