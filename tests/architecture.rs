@@ -118,6 +118,7 @@ const CIRCLES: &[(&[&str], &str)] = &[
             "python::hooks",
             "python::lent",
             "python::metadata",
+            "python::method_call",
             "python::object",
             "python::overrides",
             "python::owned_objects",

@@ -132,9 +132,9 @@ class CustomOpDef:
             self._disabled = before
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = [x for x in _flat((args, kwargs)) if isinstance(x, _C.Tensor)]
         if self._autograd is not None:
             return self._autograd(*args, **kwargs)
+        tensors = _tensors((args, kwargs))
         wanted = any(t.requires_grad for t in tensors) and _C.is_grad_enabled()
         if not wanted and self._vmap is None:
             return self._run(args, kwargs, tensors)
@@ -189,36 +189,34 @@ class CustomOpDef:
     def _check_apart(self, kernel, result, tensors):
         """Refuses results in memory of an argument or of each other: a graph would not know of it."""
         seen = {t.untyped_storage()._cdata for t in tensors}
-        for t in _flat(result):
-            if isinstance(t, _C.Tensor):
-                place = t.untyped_storage()._cdata
-                if place in seen:
-                    raise RuntimeError(
-                        f"{self._name} (with implementation in {kernel.__module__}): The output of this custom operator (1) "
-                        "must not also be an input to this custom operator and (2) may not alias any inputs to this custom "
-                        "operator or other returns. Please return a clone of it, `x.clone()`."
-                    )
-                seen.add(place)
+        for t in _tensors(result):
+            place = t.untyped_storage()._cdata
+            if place in seen:
+                raise RuntimeError(
+                    f"{self._name} (with implementation in {kernel.__module__}): The output of this custom operator (1) "
+                    "must not also be an input to this custom operator and (2) may not alias any inputs to this custom "
+                    "operator or other returns. Please return a clone of it, `x.clone()`."
+                )
+            seen.add(place)
 
     def _count_writes(self, args, kwargs):
         """Raises the versions of what the kernel wrote to by means that the library does not see."""
         if not self._writes:
             return
         given = self._signature.bind(*args, **kwargs).arguments
-        for t in _flat([given[name] for name in self._writes if name in given]):
-            if isinstance(t, _C.Tensor):
-                _C._increment_version(t)
+        for t in _tensors([given[name] for name in self._writes if name in given]):
+            _C._increment_version(t)
 
 
-def _flat(tree):
+def _tensors(tree):
     from .utils import _pytree
 
-    return _pytree.tree_leaves(tree)
+    return [leaf for leaf in _pytree.tree_leaves(tree) if isinstance(leaf, _C.Tensor)]
 
 
 def _function_of(op, kwargs):
     def forward(*args):
-        return op._run(args, kwargs, [x for x in _flat(args) if isinstance(x, _C.Tensor)])
+        return op._run(args, kwargs, _tensors(args))
 
     def setup_context(ctx, inputs, output):
         if op._setup is not None:

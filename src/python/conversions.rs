@@ -2,10 +2,10 @@
 //! tensor has them already. What is to be converted goes to the op `_to_copy`.
 
 use super::convert::type_name;
-use super::error::guard_object;
 use super::heap_type::keyword_method;
 use super::memory::format_of;
 use super::metadata::follows;
+use super::method_call::{Call, Given, border};
 use super::object::{borrow, is_tensor};
 use super::py_types::{PyDType, PyDevice, dtype_object, to_device, to_dtype};
 use crate::dtype::DType;
@@ -29,28 +29,6 @@ struct Wanted<'py> {
     non_blocking: bool,
     copy: bool,
     format: Argument<'py>,
-}
-
-/// The arguments of a call: positional ones, then those with names.
-struct Given<'py> {
-    positional: SmallVec<[Bound<'py, PyAny>; 4]>,
-    named: SmallVec<[(String, Bound<'py, PyAny>); 2]>,
-}
-
-impl<'py> Given<'py> {
-    /// # Safety
-    /// The parts of a vectorcall in progress.
-    unsafe fn new(py: Python<'py>, args: *const *mut PyObject, n: usize, names: *mut PyObject) -> PyResult<Self> {
-        // SAFETY: the caller's promise: `names` is null or a tuple of strings, and each of them has an argument behind
-        // the positional ones.
-        unsafe {
-            let value = |i: usize| Bound::from_borrowed_ptr(py, *args.add(i));
-            let names = Bound::from_borrowed_ptr_or_opt(py, names);
-            let names = names.map_or(Ok(Vec::new()), |names| names.extract::<Vec<String>>())?;
-            let named = names.into_iter().enumerate().map(|(i, name)| (name, value(n + i))).collect();
-            Ok(Given { positional: (0..n).map(value).collect(), named })
-        }
-    }
 }
 
 /// The names of the positional arguments of `to`, which has three forms.
@@ -167,33 +145,15 @@ fn no_form(given: &Given) -> PyErr {
     ))
 }
 
-/// SAFETY: called by the interpreter with the parts of a vectorcall, as are the functions below.
-unsafe extern "C" fn to(
-    o: *mut PyObject,
-    args: *const *mut PyObject,
-    n: ffi::Py_ssize_t,
-    names: *mut PyObject,
-) -> *mut PyObject {
-    guard_object(|py| {
-        // SAFETY: the interpreter's promise.
-        let (o, given) = unsafe { (Bound::from_borrowed_ptr(py, o), Given::new(py, args, n as usize, names)?) };
-        Wanted::of(py, &given)?.apply(o)
-    })
+/// What may be given to a method of one argument.
+fn at_most_one() -> String {
+    "at most 1 argument besides self".into()
 }
 
-/// The one argument of a method, by position or by its name.
-fn one_argument<'py>(given: &Given<'py>, method: &str, name: &str) -> PyResult<Argument<'py>> {
-    if let Some((unknown, _)) = given.named.iter().find(|(n, _)| n != name) {
-        return Err(PyTypeError::new_err(format!("{method}() got an unexpected keyword argument '{unknown}'")));
-    }
-    match (&given.positional[..], &given.named[..]) {
-        ([], []) => Ok(None),
-        ([value], []) | ([], [(_, value)]) => Ok(Some(value.clone())),
-        ([_], _) => Err(PyTypeError::new_err(format!("{method}() got multiple values for argument '{name}'"))),
-        (many, _) => Err(PyTypeError::new_err(format!(
-            "{method}() takes at most 1 argument besides self but {} were given",
-            many.len()
-        ))),
+struct To;
+impl Call for To {
+    fn call<'py>(o: Bound<'py, PyAny>, given: Given<'py>) -> PyResult<*mut PyObject> {
+        Wanted::of(o.py(), &given)?.apply(o)
     }
 }
 
@@ -220,48 +180,37 @@ const NAMED: [(&CStr, Option<DType>); 14] = [
     (c"cpu", None),
 ];
 
-unsafe extern "C" fn named<const I: usize>(
-    o: *mut PyObject,
-    args: *const *mut PyObject,
-    n: ffi::Py_ssize_t,
-    names: *mut PyObject,
-) -> *mut PyObject {
-    guard_object(|py| {
-        // SAFETY: the interpreter's promise.
-        let (o, given) = unsafe { (Bound::from_borrowed_ptr(py, o), Given::new(py, args, n as usize, names)?) };
-        let (name, dtype) = NAMED[I];
+struct Named<const I: usize>;
+impl<const I: usize> Call for Named<I> {
+    fn call<'py>(o: Bound<'py, PyAny>, given: Given<'py>) -> PyResult<*mut PyObject> {
+        let (py, (name, dtype)) = (o.py(), NAMED[I]);
         if is_keyword_only(dtype) && !given.positional.is_empty() {
             let n = given.positional.len();
             return Err(PyTypeError::new_err(format!(
                 "chalf() takes 0 positional arguments besides self but {n} were given"
             )));
         }
-        let format = one_argument(&given, &name.to_string_lossy(), "memory_format")?.filter(|v| !v.is_none());
+        let format =
+            given.only(&name.to_string_lossy(), "memory_format", at_most_one)?.filter(|v| !v.is_none()).cloned();
         let mut wanted = Wanted { format, ..Wanted::default() };
         match dtype {
             Some(dtype) => wanted.dtype = Some(dtype_object(py, dtype)?.into_bound(py)),
             None => wanted.device = Some(pyo3::intern!(py, "cpu").clone().into_any()),
         }
         wanted.apply(o)
-    })
+    }
 }
 
-unsafe extern "C" fn type_as(
-    o: *mut PyObject,
-    args: *const *mut PyObject,
-    n: ffi::Py_ssize_t,
-    names: *mut PyObject,
-) -> *mut PyObject {
-    guard_object(|py| {
-        // SAFETY: the interpreter's promise.
-        let (o, given) = unsafe { (Bound::from_borrowed_ptr(py, o), Given::new(py, args, n as usize, names)?) };
-        let other = one_argument(&given, "type_as", "other")?;
+struct TypeAs;
+impl Call for TypeAs {
+    fn call<'py>(o: Bound<'py, PyAny>, given: Given<'py>) -> PyResult<*mut PyObject> {
+        let other = given.only("type_as", "other", at_most_one)?;
         let other =
             other.ok_or_else(|| PyTypeError::new_err("type_as() missing 1 required positional argument: 'other'"))?;
         let mut wanted = Wanted::default();
-        wanted.fill_from(py, tensor_of(&other)?)?;
+        wanted.fill_from(o.py(), tensor_of(other)?)?;
         wanted.apply(o)
-    })
+    }
 }
 
 /// `(device, dtype, non_blocking, copy, memory_format)` of arguments as `Tensor.to` takes them.
@@ -285,14 +234,19 @@ pub fn table() -> Vec<ffi::PyMethodDef> {
         };
         let parameters =
             if is_keyword_only(dtype) { "$self, *, memory_format=None" } else { "$self, memory_format=None" };
-        keyword_method(name, parameters, &doc, named::<I>)
+        keyword_method(name, parameters, &doc, border::<Named<I>>)
     }
     let to_doc = "The tensor in another dtype or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.\n\n\
          Returns the tensor itself if nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in\n\
          memory, or has that of `memory_format`, if given.";
     vec![
-        keyword_method(c"to", "$self, *args, **kwargs", to_doc, to),
-        keyword_method(c"type_as", "$self, other", "The tensor in the dtype and on the device of another.", type_as),
+        keyword_method(c"to", "$self, *args, **kwargs", to_doc, border::<To>),
+        keyword_method(
+            c"type_as",
+            "$self, other",
+            "The tensor in the dtype and on the device of another.",
+            border::<TypeAs>,
+        ),
         cast::<0>(),
         cast::<1>(),
         cast::<2>(),

@@ -4,6 +4,7 @@ use super::convert::{to_int, type_name};
 use super::error::guard_object;
 use super::heap_type::keyword_method;
 use super::memory::format_of;
+use super::method_call::Given;
 use super::object::borrow;
 use super::parse::positional_arguments;
 use super::py_types::size_object;
@@ -124,27 +125,6 @@ fn lies_in(t: &Tensor, format: Format) -> bool {
     }
 }
 
-/// The argument of a method that takes one: by position or by name, None counting as left out.
-fn argument<'a, 'py>(
-    m: &Method,
-    given: &'a [Bound<'py, PyAny>],
-    names: &[String],
-) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
-    let name = m.name.to_string_lossy();
-    let most = usize::from(!m.parameter.is_empty());
-    let positional = given.len() - names.len();
-    if let Some(unknown) = names.iter().find(|n| *n != m.parameter) {
-        return Err(PyTypeError::new_err(format!("{name}() got an unexpected keyword argument '{unknown}'")));
-    }
-    if given.len() > most {
-        return Err(PyTypeError::new_err(match positional > most {
-            true => format!("{name}() takes {} but {positional} were given", positional_arguments(most)),
-            false => format!("{name}() got multiple values for argument '{}'", m.parameter),
-        }));
-    }
-    Ok(given.first().filter(|v| !v.is_none()))
-}
-
 /// SAFETY: called by the interpreter with the parts of a vectorcall.
 unsafe extern "C" fn call<const I: usize>(
     o: *mut PyObject,
@@ -158,14 +138,11 @@ unsafe extern "C" fn call<const I: usize>(
         if n == 0 && names.is_null() {
             return (m.read)(py, t, None);
         }
-        // SAFETY: `names` is null or a tuple of strings; `args` has a live object for each name beside the positional ones.
-        let (names, given) = unsafe {
-            let names =
-                Bound::from_borrowed_ptr_or_opt(py, names).map_or(Ok(Vec::new()), |n| n.extract::<Vec<String>>())?;
-            let given = (0..n + names.len()).map(|i| Bound::from_borrowed_ptr(py, *args.add(i))).collect::<Vec<_>>();
-            (names, given)
-        };
-        (m.read)(py, t, argument(m, &given, &names)?)
+        // SAFETY: the interpreter's promise.
+        let given = unsafe { Given::new(py, args, n, names) };
+        let most = || positional_arguments(usize::from(!m.parameter.is_empty()));
+        let argument = given.only(&m.name.to_string_lossy(), m.parameter, most)?;
+        (m.read)(py, t, argument.filter(|v| !v.is_none()))
     })
 }
 

@@ -36,6 +36,7 @@ pub(crate) mod lent;
 mod mode;
 mod memory;
 mod metadata;
+mod method_call;
 mod object;
 mod oplog;
 mod overrides;

@@ -16,10 +16,17 @@ use crate::layout::coalesce;
 /// Fewest places of an image whose gradient is a product of its own.
 const PLACES: usize = 32;
 
-/// The distance of places, if it is the same for all.
+/// Products, and the columns of each: the places of an image, or images of one place.
+fn columns(s: &Sizes) -> (usize, usize) {
+    match s.large.iter().product() {
+        1 => (1, s.batch),
+        places => (s.batch, places),
+    }
+}
+/// The distance of columns, if it is the same for all.
 fn step(image: &View) -> Option<usize> {
     let (shape, [strides]) = coalesce(&image.shape[2..], [&image.strides[2..]]);
-    (shape.len() <= 1).then(|| strides.first().copied().unwrap_or(1))
+    (shape.len() <= 1).then(|| strides.first().copied().unwrap_or(image.strides[0]))
 }
 
 /// Whether the product takes these operands as they are.
@@ -40,10 +47,7 @@ pub fn convolution(
     if !plain([x, w, out]) {
         return Ok(false);
     }
-    let places: usize = s.large.iter().product();
-    // Images of one place are the columns of one product.
-    let (batch, columns) = if places == 1 { (1, s.batch) } else { (s.batch, places) };
-    let (from_step, to_step) = if places == 1 { (x.strides[0], out.strides[0]) } else { (from_step, to_step) };
+    let (batch, columns) = columns(s);
     // `[batch, groups, channels, ..]`
     let weight = if motion.transposed {
         [0, s.from * w.strides[0], w.strides[1], w.strides[0]]
@@ -77,16 +81,14 @@ pub fn convolution(
 pub fn weight_gradient([grad, x, out]: [View; 3], motion: &Motion, s: &Sizes) -> Result<bool> {
     let (met, over, from, to) = if motion.transposed { (x, grad, s.to, s.from) } else { (grad, x, s.from, s.to) };
     let (Some(met_step), Some(over_step)) = (step(&met), step(&over)) else { return Ok(false) };
-    let places: usize = s.large.iter().product();
-    // Images of one place are the terms of one product.
-    let (batch, terms) = if places == 1 { (1, s.batch) } else { (s.batch, places) };
-    if !plain([met, over, out]) || s.batch == 0 || (places > 1 && places < PLACES) {
+    if !plain([met, over, out]) || s.batch == 0 || (2..PLACES).contains(&s.large.iter().product()) {
         return Ok(false);
     }
-    let term = |v: &View, step: usize| if places == 1 { v.strides[0] } else { step };
+    // The terms are the columns of the forward product.
+    let (batch, terms) = columns(s);
     let shapes = [[to, terms], [terms, from], [to, from]].map(|[a, b]| [s.groups, a, b]);
-    let a = [to * met.strides[1], met.strides[1], term(&met, met_step)];
-    let b = [from * over.strides[1], term(&over, over_step), over.strides[1]];
+    let a = [to * met.strides[1], met.strides[1], met_step];
+    let b = [from * over.strides[1], over_step, over.strides[1]];
     let weight = [to * out.strides[0], out.strides[0], out.strides[1]];
     for n in 0..batch {
         // SAFETY: these are the elements of the operands, whose sizes have been compared.
@@ -100,11 +102,27 @@ pub fn weight_gradient([grad, x, out]: [View; 3], motion: &Motion, s: &Sizes) ->
     Ok(true)
 }
 
-/// Batch and the elements of an image, where these lie at equal distances, as an operand with images of one place.
-fn flat(v: &View) -> Option<[[usize; 3]; 2]> {
-    let (shape, [strides]) = coalesce(&v.shape[1..], [&v.strides[1..]]);
-    let step = strides.first().copied().unwrap_or(1);
-    (strides.len() <= 1).then(|| [[v.shape[0], shape.iter().product(), 1], [v.strides[0], step, 1]])
+/// An operand seen with images of one place: batch and the elements of an image, which lie at equal distances.
+struct Flat<'a> {
+    of: View<'a>,
+    shape: [usize; 3],
+    strides: [usize; 3],
+}
+impl<'a> Flat<'a> {
+    /// None where the elements lie otherwise.
+    fn new(of: View<'a>) -> Option<Flat<'a>> {
+        let (shape, [strides]) = coalesce(&of.shape[1..], [&of.strides[1..]]);
+        let step = match strides[..] {
+            [] => 1,
+            [step] => step,
+            _ => return None,
+        };
+        Some(Flat { of, shape: [of.shape[0], shape.iter().product(), 1], strides: [of.strides[0], step, 1] })
+    }
+    fn view(&self) -> View<'_> {
+        // SAFETY: the same elements.
+        unsafe { self.of.seen_as(&self.shape, &self.strides) }
+    }
 }
 
 /// The sizes of a call whose kernel covers the whole image, of which each element is then a channel.
@@ -117,10 +135,8 @@ fn covered(motion: &Motion, s: &Sizes) -> Sizes {
 
 /// `convolution` where the kernel covers the whole image.
 pub fn covering(operands: [View; 3], bias: Option<View>, motion: &Motion, s: &Sizes) -> Result<bool> {
-    let [Some([xs, x]), Some([ws, w]), Some([os, out])] = operands.map(|v| flat(&v)) else { return Ok(false) };
-    // SAFETY: the same elements.
-    let operands =
-        unsafe { [operands[0].seen_as(&xs, &x), operands[1].seen_as(&ws, &w), operands[2].seen_as(&os, &out)] };
+    let [Some(x), Some(w), Some(out)] = operands.map(Flat::new) else { return Ok(false) };
+    let operands = [x.view(), w.view(), out.view()];
     let volume = s.large.iter().product::<usize>();
     let Some(bias) = bias.filter(|_| motion.transposed && volume > 1) else {
         return convolution(operands, bias, motion, &covered(motion, s), None);
@@ -140,9 +156,6 @@ pub fn covering(operands: [View; 3], bias: Option<View>, motion: &Motion, s: &Si
 
 /// `weight_gradient` where the kernel covers the whole image.
 pub fn covering_gradient(operands: [View; 3], motion: &Motion, s: &Sizes) -> Result<bool> {
-    let [Some([gs, grad]), Some([xs, x]), Some([os, out])] = operands.map(|v| flat(&v)) else { return Ok(false) };
-    // SAFETY: the same elements.
-    let operands =
-        unsafe { [operands[0].seen_as(&gs, &grad), operands[1].seen_as(&xs, &x), operands[2].seen_as(&os, &out)] };
-    weight_gradient(operands, motion, &covered(motion, s))
+    let [Some(grad), Some(x), Some(out)] = operands.map(Flat::new) else { return Ok(false) };
+    weight_gradient([grad.view(), x.view(), out.view()], motion, &covered(motion, s))
 }
