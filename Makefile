@@ -28,7 +28,7 @@ SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.w
 PYTEST  := $(BIN)/python -m pytest
 
 .PHONY: help demo test dev test-op parity golden bench docs wheel lint clean test-rust test-python sanitize sanitize-rust \
-        sanitize-python model
+        sanitize-threads sanitize-python model
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,8 +137,8 @@ SANITIZE_SKIP ?= --skip deep_graphs --skip agrees_with --skip accuracy
 # Python tests that valgrind runs: those of memory that moves, is shared, or is freed by others.
 VALGRIND_TESTS ?= tests/test_storage.py tests/test_interchange.py tests/test_indexing.py tests/test_overlap.py
 
-sanitize: ## Rust tests under AddressSanitizer, models of the lock-free parts, Python tests under valgrind.
-	@failed=; for part in sanitize-rust model sanitize-python; do \
+sanitize: ## Rust tests under the address and thread sanitizers, models of the lock-free parts, Python tests under valgrind.
+	@failed=; for part in sanitize-rust sanitize-threads model sanitize-python; do \
 	   $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
 	 done; [ -z "$$failed" ] || { echo "make sanitize: failed:$$failed"; exit 1; }
 
@@ -151,6 +151,15 @@ sanitize-rust: ## Rust tests under AddressSanitizer, without the GPU.
 	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 $(PLAIN_MEMORY) cargo test --locked --quiet --no-default-features \
 	  --target $(HOST) --target-dir target/sanitize --lib --test core --test indexing --test ops_map --test ops_nn \
 	  -- $(SANITIZE_SKIP)
+
+# Without a standard library built in the same way, every `Arc` is reported as a race. A child of `fork` starts threads of its own.
+sanitize-threads: ## Rust tests under ThreadSanitizer, without the GPU.
+	@ls "$$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock" >/dev/null 2>&1 \
+	  || { echo "sanitize-threads: no source of the standard library (rustup component add rust-src --toolchain nightly)"; exit 1; }
+	@echo "== Rust tests under ThreadSanitizer (a first build takes some 15 minutes on two cores)"
+	@RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS="allocator_may_return_null=1 die_after_fork=0" $(PLAIN_MEMORY) cargo +nightly test \
+	  -Zbuild-std --locked --quiet --no-default-features --target $(HOST) --target-dir target/sanitize-threads \
+	  --lib --test core --test indexing --test ops_map --test ops_nn -- --skip deep_graphs --skip accuracy
 
 model: ## Every order of the steps of the pool's hand-off and of edges to leaves, by loom.
 	@echo "== models (a first build takes some 4 minutes on two cores)"

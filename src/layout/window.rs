@@ -63,6 +63,9 @@ impl Axis {
             Windows::Adaptive => 1,
         }
     }
+    pub fn windows(&self) -> impl Iterator<Item = Window> + '_ {
+        (0..self.out).map(|o| self.window(o))
+    }
     pub fn window(&self, o: usize) -> Window {
         let size = self.size;
         match self.windows {

@@ -11,12 +11,11 @@ use crate::cpu::view::View;
 use crate::error::Result;
 use crate::layout::{Dims, contiguous_strides};
 
-/// Whether rows of images, with these phases of their last dimension, are short and those of a batch are not. What one thread
-/// copies another computes with, so it has to be worth it: phases share the copies, rows of a quarter of a vector cost most.
+/// Whether rows of images, of so many places, are short and those of a batch are not. What one thread copies another computes
+/// with, so it has to be worth it: rows of a quarter of a vector cost most.
 pub fn is_better<T: Vectors>(s: &Sizes, width: &[Axis]) -> bool {
     let lanes = tile_size::<T>()[1] / VECTORS;
-    let short = if width.len() > 1 { lanes - 1 } else { lanes / 4 };
-    s.batch >= lanes && width.iter().all(|a| a.places <= short)
+    s.batch >= lanes && width.iter().all(|a| a.places <= lanes / 4)
 }
 
 /// A copy `[channels, .., batch]` of an operand `[batch, channels, ..]`, in the compute type.

@@ -3,6 +3,7 @@
 //! Half types are computed in f32. An element is summed in an order that depends on the sizes alone.
 
 mod batch_last;
+mod col2im;
 mod geometry;
 mod pointwise;
 mod progress;
@@ -13,6 +14,7 @@ mod tests;
 mod weights;
 
 use self::batch_last::BatchLast;
+use self::col2im::Col2im;
 use self::geometry::{Axis, Steps};
 use self::progress::Progress;
 use self::scratch::Image;
@@ -177,6 +179,11 @@ fn slide<T: Vectors>(
             vec![Axis::forward(s.large[i], s.small[i], s.steps[i])] // Bounded: one.
         }
     });
+    if col2im::is_better::<T>(s, motion, &phases) {
+        let job = Col2im { x, weights, bias, out, s, phases: &phases };
+        // SAFETY: `sizes` has compared all shapes, `convolution` that the output lies apart.
+        return unsafe { job.run() };
+    }
     let stacked = phases[0].iter().all(Axis::is_single) && s.to > FEW;
     let last = if stacked && batch_last::is_better::<T>(s, &phases[2]) {
         Some((BatchLast::<T>::of(&x)?, BatchLast::<T>::new(&out)?))

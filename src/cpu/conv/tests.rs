@@ -43,6 +43,26 @@ impl Case {
         let w = [&[to * groups, from], &kernel[..]].concat();
         Case { x, w, y, stride, padding, dilation, groups }
     }
+    /// With as many inputs and outputs for each group, and the same motion in all dimensions.
+    fn new(
+        [batch, groups]: [usize; 2],
+        [from, to]: [usize; 2],
+        size: &[usize],
+        [kernel, stride, padding, dilation]: [usize; 4],
+    ) -> Case {
+        let reach = (kernel - 1) * dilation + 1;
+        let places: Vec<usize> = size.iter().map(|n| (n + 2 * padding - reach) / stride + 1).collect();
+        let all = |n: usize| vec![n as i64; size.len()];
+        Case {
+            x: [&[batch, from * groups], size].concat(),
+            w: [&[to * groups, from], &vec![kernel; size.len()][..]].concat(),
+            y: [&[batch, to * groups], &places[..]].concat(),
+            stride: all(stride),
+            padding: all(padding),
+            dilation: all(dilation),
+            groups,
+        }
+    }
     /// Calls `f` with the indices of what meets: in x, w and y.
     fn each(&self, mut f: impl FnMut(usize, usize, usize)) {
         let dims = self.stride.len();
@@ -120,10 +140,17 @@ fn agrees_with_plain_loops() {
 fn the_bits_do_not_depend_on_the_threads() {
     let mut rng = Rng(59);
     let case = Case::random(&mut rng, 2, 30, 24);
+    same_bits(&mut rng, &case);
+    for channels in [[12, 40], [40, 12]] {
+        same_bits(&mut rng, &Case::new([5, 1], channels, &[14, 30], [4, 2, 1, 1]));
+    }
+}
+
+fn same_bits(rng: &mut Rng, case: &Case) {
     let (x, w, y) = (
-        Array::random(&mut rng, DType::F32, &case.x),
-        Array::random(&mut rng, DType::F32, &case.w),
-        Array::random(&mut rng, DType::F32, &case.y),
+        Array::random(rng, DType::F32, &case.x),
+        Array::random(rng, DType::F32, &case.w),
+        Array::random(rng, DType::F32, &case.y),
     );
     let run = |threads: usize| {
         set_num_threads(threads);
@@ -169,16 +196,7 @@ fn dense_results_agree_with_plain_loops() {
         (2, 2, 4, 6, [6, 8]),
     ] {
         for (kernel, stride, padding) in [(3, 1, 1), (3, 2, 0), (1, 1, 0), (1, 2, 0)] {
-            let places = size.map(|n: usize| (n + 2 * padding - kernel) / stride + 1);
-            let case = Case {
-                x: [&[batch, from * groups], &size[..]].concat(),
-                w: vec![to * groups, from, kernel, kernel],
-                y: [&[batch, to * groups], &places[..]].concat(),
-                stride: vec![stride as i64; 2],
-                padding: vec![padding as i64; 2],
-                dilation: vec![1; 2],
-                groups,
-            };
+            let case = Case::new([batch, groups], [from, to], &size, [kernel, stride, padding, 1]);
             for (dtype, tolerance) in [(DType::F32, 2e-4), (DType::F64, 1e-11)] {
                 dense(&mut rng, dtype, &case, tolerance);
             }
@@ -220,22 +238,39 @@ fn small_images_agree_with_plain_loops() {
         (33, 1, 4, 1, &[2, 2], 2),
     ] {
         for (stride, padding) in [(1, 1), (2, 1), (1, 0), (2, 0)] {
-            let places: Vec<usize> = size.iter().map(|n: &usize| (n + 2 * padding - kernel) / stride + 1).collect();
-            let case = Case {
-                x: [&[batch, from * groups], size].concat(),
-                w: [&[to * groups, from], &vec![kernel; size.len()][..]].concat(),
-                y: [&[batch, to * groups], &places[..]].concat(),
-                stride: vec![stride as i64; size.len()],
-                padding: vec![padding as i64; size.len()],
-                dilation: vec![1; size.len()],
-                groups,
-            };
+            let case = Case::new([batch, groups], [from, to], size, [kernel, stride, padding, 1]);
             for (dtype, tolerance) in [(DType::F32, 2e-4), (DType::F64, 1e-11), (DType::BF16, 3e-1)] {
                 if dtype != DType::BF16 {
                     dense(&mut rng, dtype, &case, tolerance);
                 }
                 check(&mut rng, dtype, &case, tolerance);
             }
+        }
+    }
+}
+
+/// Transposes with a stride and enough channels that a product is added: rows of several vectors, kernels longer and shorter
+/// than the stride and with gaps, images of a few elements, all numbers of dimensions.
+#[test]
+fn strided_transposes_agree_with_plain_loops() {
+    let mut rng = Rng(79);
+    for (sizes, channels, size, motion) in [
+        ([3, 1], [5, 12], &[9, 21][..], [4, 2, 1, 1]),
+        ([2, 2], [3, 9], &[70], [3, 2, 1, 1]),
+        ([5, 1], [4, 16], &[3, 37], [2, 2, 0, 1]),
+        ([1, 1], [2, 8], &[5, 6, 7], [3, 2, 1, 1]),
+        ([2, 1], [3, 10], &[8, 9], [2, 3, 0, 1]),
+        ([4, 1], [1, 20], &[7, 35], [5, 2, 3, 2]),
+        ([40, 1], [3, 9], &[2, 2], [2, 2, 0, 1]),
+        ([1, 3], [6, 11], &[40, 18], [3, 3, 1, 1]),
+        ([2, 1], [17, 8], &[6, 6], [5, 4, 4, 1]),
+    ] {
+        let case = Case::new(sizes, channels, size, motion);
+        for (dtype, tolerance) in [(DType::F32, 2e-4), (DType::F64, 1e-11), (DType::F16, 6e-2)] {
+            if dtype != DType::F16 {
+                dense(&mut rng, dtype, &case, tolerance);
+            }
+            check(&mut rng, dtype, &case, tolerance);
         }
     }
 }

@@ -7,10 +7,15 @@
 
 use super::planes::{Affine, Planes, map_gradient, map_planes, plane_moments, plane_sums};
 use crate::cpu::arith::Float;
-use crate::cpu::view::{View, ensure, load, store};
+use crate::cpu::parallel::{num_threads, try_par_for};
+use crate::cpu::view::{SendPtr, View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::rt::reserve::{filled, list, room};
+use std::ops::Range;
+
+/// Bytes of samples that are normalised at a time.
+const NEAR: usize = 1 << 17;
 
 /// What is normalised: `input` is `[n, c, l]`, row-major or with the channels last; `weight` and `bias` are `[c]`.
 #[derive(Clone, Copy)]
@@ -80,10 +85,44 @@ impl Channels<'_> {
             })
         })
     }
+    /// The statistic that comes first in a part of the samples.
+    fn first(&self, samples: &Range<usize>) -> usize {
+        self.groups.map_or(0, |g| samples.start * g)
+    }
+    /// Reciprocal standard deviations.
+    fn reciprocals(&self, vars: &[f64]) -> Result<Vec<f64>> {
+        list(vars.iter().map(|v| 1.0 / (v + self.eps).sqrt()))
+    }
+    /// Calls `f` with all samples or, where their statistics are their own, with a few at a time: what one pass has read, the next
+    /// one finds in the cache.
+    fn in_parts(&self, f: impl Fn(&Channels, Range<usize>) -> Result<()> + Sync) -> Result<()> {
+        let &[n, c, l] = self.input.shape else { unreachable!("`check` has seen three dimensions") };
+        let parts = match self.groups {
+            Some(_) => n.div_ceil((NEAR / (c * l * self.input.dtype.size()).max(1)).max(1)),
+            None => 1,
+        };
+        if parts < 2 * num_threads() {
+            return f(self, 0..n);
+        }
+        try_par_for(parts, 1, |range| {
+            for i in range {
+                let samples = i * n / parts..(i + 1) * n / parts;
+                let shape = [samples.len(), c, l];
+                f(&Channels { input: samples_of(&self.input, &samples, &shape), ..*self }, samples)?;
+            }
+            Ok(())
+        })
+    }
     /// How many elements a statistic covers.
     fn covered(&self, s: &Planes) -> usize {
         self.groups.map_or(s.n * s.l, |g| s.c / g * s.l)
     }
+}
+
+/// Some samples of an operand, which have this shape.
+fn samples_of<'a>(v: &View<'a>, samples: &Range<usize>, shape: &'a [usize]) -> View<'a> {
+    // SAFETY: the view's elements.
+    unsafe { View::new(v.at(samples.start * v.strides[0]), v.dtype, shape, v.strides) }
 }
 
 /// A vector of any float dtype as f64.
@@ -116,11 +155,22 @@ pub fn normalise(o: &Channels, running: Option<Running>, out: View, mean: View, 
     o.check(&[&out], &sides)?;
     ensure(out.is_apart(&o.input), "normalise")?;
     let s = o.planes();
-    let (means, vars) = match o.input.dtype {
-        DType::F64 => of_batch::<f64>(o, &s)?,
-        _ => of_batch::<f32>(o, &s)?,
-    };
-    let reciprocals = list(vars.iter().map(|v| 1.0 / (v + o.eps).sqrt()))?;
+    let (mut means, mut vars) = (filled(0.0, o.statistics(&s))?, filled(0.0, o.statistics(&s))?);
+    let slots = [&mut means, &mut vars].map(|v| SendPtr(v.as_mut_ptr()));
+    o.in_parts(|part, samples| {
+        let s = part.planes();
+        let (mean, var) = match part.input.dtype {
+            DType::F64 => of_batch::<f64>(part, &s)?,
+            _ => of_batch::<f32>(part, &s)?,
+        };
+        let shape = part.input.shape;
+        apply(part, &s, &mean, &part.reciprocals(&var)?, samples_of(&out, &samples, shape))?;
+        for (slots, values) in slots.iter().zip([mean, var]) {
+            // SAFETY: a part has its own statistics.
+            unsafe { slots.at(o.first(&samples)).copy_from_nonoverlapping(values.as_ptr(), values.len()) };
+        }
+        Ok(())
+    })?;
     if let Some(r) = running {
         let n = o.covered(&s) as f64;
         let moved = |old: View, new: &dyn Fn(usize) -> f64| -> Result<()> {
@@ -131,17 +181,15 @@ pub fn normalise(o: &Channels, running: Option<Running>, out: View, mean: View, 
         moved(r.mean, &|i| means[i])?;
         moved(r.var, &|i| vars[i] * n / (n - 1.0))?;
     }
-    apply(o, &s, &means, &reciprocals, out)?;
     write(mean, &means)?;
-    write(rstd, &reciprocals)
+    write(rstd, &o.reciprocals(&vars)?)
 }
 
 /// The same with given statistics `[c]`: mean and variance.
 pub fn normalise_by(o: &Channels, mean: View, var: View, out: View) -> Result<()> {
     o.check(&[&out], &[Some(mean), Some(var)])?;
     ensure(out.is_apart(&o.input) && o.groups.is_none(), "normalise")?;
-    let rstd = list(vector(var)?.into_iter().map(|v| 1.0 / (v + o.eps).sqrt()))?;
-    apply(o, &o.planes(), &vector(mean)?, &rstd, out)
+    apply(o, &o.planes(), &vector(mean)?, &o.reciprocals(&vector(var)?)?, out)
 }
 
 /// Mean and variance of what each statistic covers.
@@ -203,28 +251,53 @@ fn backward<T: Float>(
     given: bool,
     to: &Gradients,
 ) -> Result<()> {
+    let mut sums = filled([0.0; 2], s.count())?;
+    let slots = SendPtr(sums.as_mut_ptr());
+    o.in_parts(|part, samples| {
+        let statistics = o.first(&samples)..o.first(&samples) + part.statistics(&part.planes());
+        let [grad, dx] = [grad, to.dx].map(|v| samples_of(&v, &samples, part.input.shape));
+        let own = by_input::<T>(part, grad, &mean[statistics.clone()], &rstd[statistics], given, dx)?;
+        // SAFETY: a part has its own planes.
+        unsafe { slots.at(samples.start * s.c).copy_from_nonoverlapping(own.as_ptr(), own.len()) };
+        Ok(())
+    })?;
+    let (mut dw, mut db) = (filled(0.0, s.c)?, filled(0.0, s.c)?);
+    for ([sum, dot], (c, i)) in sums.iter().zip(o.places(s)) {
+        dw[c] += dot * rstd[i];
+        db[c] += sum;
+    }
+    write(to.dw, &dw)?;
+    write(to.db, &db)
+}
+
+/// The gradient of the input, and for each plane the sums of `grad` and of its products with deviations from the mean.
+fn by_input<T: Float>(
+    o: &Channels,
+    grad: View,
+    mean: &[f64],
+    rstd: &[f64],
+    given: bool,
+    dx: View,
+) -> Result<Vec<[f64; 2]>> {
+    let s = &o.planes();
     let means = narrow::<T>(s, o.places(s).map(|(_, i)| mean[i]))?;
     // SAFETY: `check` has seen shapes and forms.
     let sums = unsafe { plane_sums::<T>(&grad, &o.input, s, &means)? };
     let weight = o.weight.map(vector).transpose()?;
     let weight = |channel: usize| weight.as_ref().map_or(1.0, |w| w[channel]);
-    let (mut dw, mut db) = (filled(0.0, s.c)?, filled(0.0, s.c)?);
-    // The sums of what each statistic covers, times the weight.
-    let mut of_all = filled([0.0; 2], o.statistics(s))?;
-    for ([sum, dot], (c, i)) in sums.iter().zip(o.places(s)) {
-        dw[c] += dot * rstd[i];
-        db[c] += sum;
-        of_all[i][0] += sum * weight(c);
-        of_all[i][1] += dot * weight(c);
-    }
-    write(to.dw, &dw)?;
-    write(to.db, &db)?;
     let slope = narrow::<T>(s, o.places(s).map(|(c, i)| rstd[i] * weight(c)))?;
     if given {
         let zeros = filled(T::ZERO, s.count())?;
         let by = Affine { mean: &zeros, scale: &slope, shift: &zeros, slope: &[] };
         // SAFETY: as above, and the result lies apart from what is read.
-        return unsafe { map_planes(&grad, s, &by, &to.dx) };
+        unsafe { map_planes(&grad, s, &by, &dx)? };
+        return Ok(sums);
+    }
+    // The sums of what each statistic covers, times the weight; then its coefficients.
+    let mut of_all = filled([0.0; 2], o.statistics(s))?;
+    for ([sum, dot], (c, i)) in sums.iter().zip(o.places(s)) {
+        of_all[i][0] += sum * weight(c);
+        of_all[i][1] += dot * weight(c);
     }
     let n = o.covered(s) as f64;
     for ([sum, dot], rstd) in of_all.iter_mut().zip(rstd) {
@@ -234,7 +307,8 @@ fn backward<T: Float>(
     let shift = narrow::<T>(s, o.places(s).map(|(_, i)| of_all[i][0]))?;
     let by = Affine { mean: &means, scale: &scale, shift: &shift, slope: &slope };
     // SAFETY: as above, and the result lies apart from what is read.
-    unsafe { map_gradient(&grad, &o.input, s, &by, &to.dx) }
+    unsafe { map_gradient(&grad, &o.input, s, &by, &dx)? };
+    Ok(sums)
 }
 
 #[cfg(test)]

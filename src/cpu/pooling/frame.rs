@@ -70,9 +70,10 @@ impl<'a> Frame<'a> {
         let cost = (taps * w.size.max(w.out) * self.width).max(1);
         try_par_for(self.count * d.out * h.out, (TASK / cost).max(1), work)
     }
-    pub fn outer_line(&self, i: usize) -> Line {
+    /// Some rows of the result, in order.
+    pub fn outer_lines(&self, range: Range<usize>) -> impl Iterator<Item = Line> + use<> {
         let [d, h, _] = self.axes;
-        Line { plane: i / (d.out * h.out), at: [i / h.out % d.out, i % h.out] }
+        lines([d.out, h.out], range)
     }
     /// The same for the rows of the input.
     pub fn each_inner(&self, work: impl Fn(Range<usize>) -> Result<()> + Sync) -> Result<()> {
@@ -80,10 +81,27 @@ impl<'a> Frame<'a> {
         let cost = (w.size.max(w.out) * self.width).max(1) * 2;
         try_par_for(self.count * d.size * h.size, (TASK / cost).max(1), work)
     }
-    pub fn inner_line(&self, i: usize) -> Line {
+    pub fn inner_lines(&self, range: Range<usize>) -> impl Iterator<Item = Line> + use<> {
         let [d, h, _] = self.axes;
-        Line { plane: i / (d.size * h.size), at: [i / h.size % d.size, i % h.size] }
+        lines([d.size, h.size], range)
     }
+}
+
+/// Rows of planes of so many, without a division for each.
+fn lines([d, h]: [usize; 2], range: Range<usize>) -> impl Iterator<Item = Line> + use<> {
+    let ([d, h], first) = ([d.max(1), h.max(1)], range.start);
+    let mut next = Line { plane: first / (d * h), at: [first / h % d, first % h] };
+    range.map(move |_| {
+        let line = next;
+        next.at[1] += 1;
+        if next.at[1] == h {
+            next.at = [next.at[0] + 1, 0];
+            if next.at[0] == d {
+                next = Line { plane: next.plane + 1, at: [0, 0] };
+            }
+        }
+        line
+    })
 }
 
 fn channels_last(v: &View) -> bool {

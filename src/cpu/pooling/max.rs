@@ -132,8 +132,7 @@ fn rows<T: Ordered + Blend + Default, I: Place>(
 ) -> Result<()> {
     let [d, h, w] = frame.axes;
     let (wide, long) = (w.size * frame.width, w.out * frame.width);
-    let of_axis = |a: &Axis| list((0..a.out).map(|o| a.window(o)));
-    let (planes, lines, windows) = (of_axis(d)?, of_axis(h)?, of_axis(w)?);
+    let (planes, lines, windows) = (list(d.windows())?, list(h.windows())?, list(w.windows())?);
     let mut starts = filled(I::default(), long)?;
     for (window, starts) in windows.iter().zip(starts.chunks_exact_mut(frame.width)) {
         starts.fill(I::of(window.start.min(w.size - 1)));
@@ -143,8 +142,7 @@ fn rows<T: Ordered + Blend + Default, I: Place>(
         let room = long.next_multiple_of(LANES);
         let (mut best, mut places) = (filled(T::LOWEST, room)?, filled(I::default(), room)?);
         let mut stripes = if frame.width == 1 { Stripes::<T, I>::new(w)? } else { None };
-        for unit in range {
-            let line = frame.outer_line(unit);
+        for line in frame.outer_lines(range) {
             let (dw, hw) = (&planes[line.at[0]], &lines[line.at[1]]);
             let base = |i: usize, j: usize| (i * h.size + j) * w.size;
             let first = I::of(base(dw.start.min(d.size - 1), hw.start.min(h.size - 1)));
@@ -311,39 +309,6 @@ impl<T: Ordered + Blend + Default, I: Place> Kernel for MaxStripes<'_, T, I> {
                 *places = std::array::from_fn(|l| I::blend(better[l], base.after(along[l]), at[l]));
             }
         }
-    }
-}
-
-/// The results that one element of the kernel meets within a row: `count` from `first` on, whose elements lie `stride` apart
-/// from `from` on.
-pub(crate) struct Taps {
-    pub from: usize,
-    pub first: usize,
-    pub count: usize,
-}
-impl Taps {
-    /// The elements of the kernel that meet any: in a large kernel over a small row, few of them.
-    #[inline(always)]
-    pub fn met(
-        kernel: usize,
-        dilation: usize,
-        padding: usize,
-        stride: usize,
-        n: usize,
-        out: usize,
-    ) -> std::ops::Range<usize> {
-        let first = padding.saturating_sub(out.saturating_sub(1).saturating_mul(stride)).div_ceil(dilation);
-        first..kernel.min((padding + n).saturating_sub(1) / dilation + 1)
-    }
-    /// For the element `offset` after the first, of a row of `n` and `out` results; none where it meets nothing.
-    #[inline(always)]
-    pub fn new(offset: usize, padding: usize, stride: usize, n: usize, out: usize) -> Option<Taps> {
-        let first = padding.saturating_sub(offset).div_ceil(stride);
-        let from = first * stride + offset - padding;
-        if from >= n || first >= out {
-            return None;
-        }
-        Some(Taps { from, first, count: ((n - 1 - from) / stride + 1).min(out - first) })
     }
 }
 

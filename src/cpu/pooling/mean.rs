@@ -2,7 +2,6 @@
 //! reach a row of the input), then the elements along the row.
 
 use super::frame::{Frame, Line};
-use super::max::Taps;
 use crate::cpu::arith::{Arith, Float};
 use crate::cpu::number_class::Fuse;
 use crate::cpu::runs::{Reader, Writer};
@@ -85,31 +84,33 @@ pub fn mean_pool(input: View, axes: &[Axis; 3], divisor: Divisor, out: View) -> 
 fn forward<T: Mean>(input: &View, frame: &Frame, divisor: Divisor, out: &View) -> Result<()> {
     let ([d, h, w], width) = (frame.axes, frame.width);
     let (wide, long) = (w.size * width, w.out * width);
-    let windows = list((0..w.out).map(|o| w.window(o)))?;
+    let (planes, lines, windows) = (list(d.windows())?, list(h.windows())?, list(w.windows())?);
+    let steps = Steps::of(w).filter(|_| width == 1);
+    let room = long.next_multiple_of(LANES);
+    let (padding, padded) = steps.map_or((0, wide), |s| (s.padding, wide.max(room * s.stride) + s.kernel + s.padding));
     frame.each_outer(|range| {
         let (mut x, mut y) = (Reader::<T>::new(input, wide)?, Writer::<T>::new(out, long)?);
-        let mut sums = filled(T::ZERO, wide)?;
-        let mut divisors = filled(T::ZERO, w.out)?;
-        for unit in range {
-            let line = frame.outer_line(unit);
-            let (dw, hw) = (d.window(line.at[0]), h.window(line.at[1]));
-            sums.fill(T::ZERO);
+        let (mut sums, mut means) = (filled(T::ZERO, padded)?, filled(T::ZERO, room)?);
+        let (mut divisors, mut made) = (filled(T::ONE, room.div_ceil(width.max(1)))?, None);
+        for line in frame.outer_lines(range) {
+            let (dw, hw) = (planes[line.at[0]], lines[line.at[1]]);
+            let row = &mut sums[padding..padding + wide];
+            row.fill(T::ZERO);
             for i in dw.start..dw.start + dw.count {
                 for j in hw.start..hw.start + hw.count {
                     let at = frame.inner_start(&Line { plane: line.plane, at: [i, j] });
                     // SAFETY: the frame has seen that the row lies within the operand.
-                    let row = unsafe { x.run(at, wide) };
-                    simd::run(Add { row, to: &mut sums });
+                    let x = unsafe { x.run(at, wide) };
+                    simd::run(Add { row: x, to: row });
                 }
             }
             let outside = divisor.of(&dw) * divisor.of(&hw) * divisor.whole();
-            divisors.iter_mut().zip(&windows).for_each(|(t, w)| *t = T::whole(outside * divisor.of(w)));
-            // SAFETY: the rows of the result are disjoint, and each belongs to one unit.
-            unsafe {
-                y.run(frame.outer_start(&line), long, |y| {
-                    simd::run(Along { sums: &sums, axis: w, windows: &windows, width, divisors: &divisors, y });
-                })
+            if made.replace(outside) != Some(outside) {
+                divisors.iter_mut().zip(&windows).for_each(|(t, w)| *t = T::whole(outside * divisor.of(w)));
             }
+            simd::run(Along { sums: &sums, steps, windows: &windows, width, divisors: &divisors, y: &mut means });
+            // SAFETY: the rows of the result are disjoint, and each belongs to one unit.
+            unsafe { y.run(frame.outer_start(&line), long, |y| y.copy_from_slice(&means[..long])) };
         }
         Ok(())
     })
@@ -127,10 +128,31 @@ impl<T: Mean> Kernel for Add<'_, T> {
     }
 }
 
-/// Sums along a row, divided.
+/// Results that are made together.
+const LANES: usize = 16;
+
+/// Windows a small stride apart, along a row of sums with zeros around it.
+#[derive(Clone, Copy)]
+struct Steps {
+    kernel: usize,
+    stride: usize,
+    padding: usize,
+}
+impl Steps {
+    fn of(w: &Axis) -> Option<Steps> {
+        match w.windows {
+            Windows::Steps { kernel, stride: stride @ 1..=4, padding, dilation: 1 } if kernel <= w.size + padding => {
+                Some(Steps { kernel, stride, padding })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Sums along a row, divided. With `steps`, `y` is whole vectors, and so far the sums reach.
 struct Along<'a, T> {
     sums: &'a [T],
-    axis: &'a Axis,
+    steps: Option<Steps>,
     windows: &'a [Window],
     width: usize,
     divisors: &'a [T],
@@ -140,40 +162,37 @@ impl<T: Mean> Kernel for Along<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(mut self) {
-        match self.axis.windows {
-            Windows::Steps { stride: 1, .. } if self.width == 1 => self.steps::<1>(),
-            Windows::Steps { stride: 2, .. } if self.width == 1 => self.steps::<2>(),
-            Windows::Steps { stride: 3, .. } if self.width == 1 => self.steps::<3>(),
-            Windows::Steps { stride: 4, .. } if self.width == 1 => self.steps::<4>(),
-            _ => self.each(),
-        }
-        for (y, &by) in self.y.chunks_exact_mut(self.width).zip(self.divisors) {
-            y.iter_mut().for_each(|y| *y = y.per(by));
+        match self.steps {
+            Some(Steps { stride: 1, kernel, .. }) => self.steps::<1>(kernel),
+            Some(Steps { stride: 2, kernel, .. }) => self.steps::<2>(kernel),
+            Some(Steps { stride: 3, kernel, .. }) => self.steps::<3>(kernel),
+            Some(Steps { kernel, .. }) => self.steps::<4>(kernel),
+            None => self.each(),
         }
     }
 }
 impl<T: Mean> Along<'_, T> {
     #[inline(always)]
-    fn steps<const S: usize>(&mut self) {
-        self.y.fill(T::ZERO);
-        let Windows::Steps { kernel, padding, .. } = self.axis.windows else { return };
-        for k in Taps::met(kernel, 1, padding, S, self.sums.len(), self.y.len()) {
-            let Some(taps) = Taps::new(k, padding, S, self.sums.len(), self.y.len()) else { continue };
-            let Taps { from, first, count } = taps;
-            let (y, x, last) = (&mut self.y[first..first + count], &self.sums[from..], count - 1);
-            let (chunks, _) = x.as_chunks::<S>();
-            y[..last].iter_mut().zip(chunks).for_each(|(y, x)| *y = y.plus(x[0]));
-            y[last] = y[last].plus(x[last * S]);
+    fn steps<const S: usize>(&mut self, kernel: usize) {
+        let (all, by) = (self.y.as_chunks_mut::<LANES>().0, self.divisors.as_chunks::<LANES>().0);
+        for (i, (y, by)) in all.iter_mut().zip(by).enumerate() {
+            let mut sums = [T::ZERO; LANES];
+            for k in 0..kernel {
+                let x = self.sums[i * LANES * S + k..][..LANES * S].as_chunks::<S>().0;
+                (0..LANES).for_each(|l| sums[l] = sums[l].plus(x[l][0]));
+            }
+            *y = std::array::from_fn(|l| sums[l].per(by[l]));
         }
     }
     #[inline(always)]
     fn each(&mut self) {
         let c = self.width;
-        for (y, w) in self.y.chunks_exact_mut(c).zip(self.windows) {
+        for ((y, w), &by) in self.y.chunks_exact_mut(c).zip(self.windows).zip(self.divisors) {
             y.fill(T::ZERO);
             for x in self.sums[w.start * c..].chunks_exact(c).take(w.count) {
                 y.iter_mut().zip(x).for_each(|(y, &x)| *y = y.plus(x));
             }
+            y.iter_mut().for_each(|y| *y = y.per(by));
         }
     }
 }
@@ -191,15 +210,17 @@ pub fn mean_pool_backward(grad: View, axes: &[Axis; 3], divisor: Divisor, dx: Vi
 fn backward<T: Mean + Float>(grad: &View, frame: &Frame, divisor: Divisor, dx: &View) -> Result<()> {
     let ([d, h, w], width) = (frame.axes, frame.width);
     let (wide, long) = (w.size * width, w.out * width);
-    let windows = list((0..w.out).map(|o| w.window(o)))?;
+    let (planes, lines, windows) = (list(d.windows())?, list(h.windows())?, list(w.windows())?);
+    let covering = |a: &Axis| list((0..a.size).map(|i| a.covering(i)));
+    let (over_planes, over_lines) = (covering(d)?, covering(h)?);
+    let divisors = list(windows.iter().flat_map(|w| std::iter::repeat_n(T::whole(divisor.of(w)), width)))?;
     let owners = owners(w, width)?;
     frame.each_inner(|range| {
         let (mut g, mut to) = (Reader::<T>::new(grad, long)?, Writer::<T>::new(dx, wide)?);
         let (mut sums, mut shares) = (filled(T::ZERO, long)?, filled(T::ZERO, wide)?);
         let mut made = None;
-        for unit in range {
-            let line = frame.inner_line(unit);
-            let covering = (line.plane, d.covering(line.at[0]), h.covering(line.at[1]));
+        for line in frame.inner_lines(range) {
+            let covering = (line.plane, over_planes[line.at[0]].clone(), over_lines[line.at[1]].clone());
             if made.as_ref() == Some(&covering) {
                 // SAFETY: as below.
                 unsafe { to.run(frame.inner_start(&line), wide, |dx| dx.copy_from_slice(&shares)) };
@@ -208,21 +229,22 @@ fn backward<T: Mean + Float>(grad: &View, frame: &Frame, divisor: Divisor, dx: &
             sums.fill(T::ZERO);
             for i in covering.1.clone() {
                 for j in covering.2.clone() {
-                    let outside = divisor.of(&d.window(i)) * divisor.of(&h.window(j)) * divisor.whole();
+                    let outside = divisor.of(&planes[i]) * divisor.of(&lines[j]) * divisor.whole();
                     let at = frame.outer_start(&Line { plane: line.plane, at: [i, j] });
                     // SAFETY: the frame has seen that the row lies within the operand.
                     let row = unsafe { g.run(at, long) };
                     simd::run(AddShare { row, by: T::whole(outside), to: &mut sums });
                 }
             }
-            for (sums, w) in sums.chunks_exact_mut(width.max(1)).zip(&windows) {
-                let by = T::whole(divisor.of(w));
-                sums.iter_mut().for_each(|s| *s = s.per(by));
-            }
-            match &owners {
-                Some(owners) => shares.iter_mut().zip(owners).for_each(|(x, &o)| *x = sums[o as usize]),
-                None => simd::run(Spread { sums: &sums, windows: &windows, width, dx: &mut shares }),
-            }
+            simd::run(Spread {
+                sums: &mut sums,
+                divisors: &divisors,
+                axis: w,
+                windows: &windows,
+                owners: owners.as_deref(),
+                width,
+                dx: &mut shares,
+            });
             // SAFETY: the rows of the result are disjoint, and each belongs to one unit.
             unsafe { to.run(frame.inner_start(&line), wide, |dx| dx.copy_from_slice(&shares)) };
             made = Some(covering);
@@ -253,17 +275,53 @@ impl<T: Mean> Kernel for AddShare<'_, T> {
     }
 }
 
-/// Each share is added to the elements of its window along a row.
+/// Sums of a row become shares, each of which is added to the elements of its window.
 struct Spread<'a, T> {
-    sums: &'a [T],
+    sums: &'a mut [T],
+    divisors: &'a [T],
+    axis: &'a Axis,
     windows: &'a [Window],
+    owners: Option<&'a [u32]>,
     width: usize,
     dx: &'a mut [T],
 }
 impl<T: Mean> Kernel for Spread<'_, T> {
     type Output = ();
     #[inline(always)]
-    fn run<F: Fuse>(self) {
+    fn run<F: Fuse>(mut self) {
+        self.sums.iter_mut().zip(self.divisors).for_each(|(s, &by)| *s = s.per(by));
+        let side = match self.axis.windows {
+            Windows::Steps { kernel, stride, padding: 0, dilation: 1 } if kernel == stride && self.width == 1 => kernel,
+            _ => 0,
+        };
+        match (side, self.owners) {
+            (2, _) => self.repeat::<2>(),
+            (3, _) => self.repeat::<3>(),
+            (4, _) => self.repeat::<4>(),
+            (5.., _) => self.fill(side, 0),
+            (_, Some(owners)) => self.dx.iter_mut().zip(owners).for_each(|(x, &o)| *x = self.sums[o as usize]),
+            _ => self.each(),
+        }
+    }
+}
+impl<T: Mean> Spread<'_, T> {
+    /// Windows of `S` elements side by side: a length that is known becomes vector code.
+    #[inline(always)]
+    fn repeat<const S: usize>(&mut self) {
+        let (chunks, _) = self.dx.as_chunks_mut::<S>();
+        let whole = chunks.len().min(self.sums.len());
+        chunks.iter_mut().zip(&*self.sums).for_each(|(x, &s)| *x = [s; S]);
+        self.fill(S, whole);
+    }
+    /// The same for windows of `side` elements, from one of them on; the last may be cut short, and what follows it has no share.
+    #[inline(always)]
+    fn fill(&mut self, side: usize, first: usize) {
+        for (i, x) in self.dx.chunks_mut(side).enumerate().skip(first) {
+            x.fill(self.sums.get(i).copied().unwrap_or(T::ZERO));
+        }
+    }
+    #[inline(always)]
+    fn each(&mut self) {
         let c = self.width;
         self.dx.fill(T::ZERO);
         for (share, w) in self.sums.chunks_exact(c).zip(self.windows) {
