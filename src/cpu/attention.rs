@@ -13,7 +13,7 @@ use super::gemm::tiles::{Apart, Packed, Vectors, tile_size};
 use super::math::{Float, exp2_weight};
 use super::number_class::{Fp, Fuse, Num, Real};
 use super::panel::{Panels, Part};
-use super::parallel::try_par_for;
+use super::parallel::{num_threads, try_par_for};
 use super::scratch::Temp;
 use super::simd::{self, Kernel};
 use super::view::{SendPtr, View, ensure};
@@ -111,22 +111,42 @@ unsafe fn packed<T: Float + Vectors>(v: &View, transposed: bool) -> Result<Vec<P
 }
 
 unsafe fn run_forward<T: Float + Vectors>(o: &Heads, s: Sizes, out: View, sums: View) -> Result<()> {
+    let (blocks, tile, groups) = (s.queries.div_ceil(BLOCK), tile_size::<T>(), s.batch * s.groups);
+    // A block of scaled queries and of results, maxima and sums, and the scores of a tile.
+    let size = BLOCK * (s.width + s.depth.next_multiple_of(tile[1]) + 2) + tile[0] * KEYS;
+    let work = BLOCK * s.keys.max(1) * (s.width + s.depth).max(1);
+    let run = |head: usize, block: usize, panels: [&Panels<T>; 2], scratch: &Temp<T>| {
+        let first = block * BLOCK;
+        let at = Place { batch: head / s.heads, head: head % s.heads, first, count: BLOCK.min(s.queries - first) };
+        simd::run_wide(Forward { o, s, at, tile, panels, scratch: scratch.ptr(), out, sums });
+    };
+    let each = s.heads / s.groups;
+    // With a task for each head of keys, what it has packed stays in its cache.
+    if groups >= 4 * num_threads() {
+        return try_par_for(groups, (1 << 16) / (work * blocks * each).max(1) + 1, |range| {
+            let (scratch, mut keys) = (Temp::new(size)?, Panels::room(s.width, s.keys)?);
+            let mut values = Panels::room(s.keys, s.depth)?;
+            for group in range {
+                let (b, g) = (group / s.groups, group % s.groups);
+                // SAFETY: the rows are those of the operands.
+                unsafe {
+                    keys.pack(row(&o.key, b, g, 0), [1, o.key.strides[2]], s.width, s.keys);
+                    values.pack(row(&o.value, b, g, 0), [o.value.strides[2], 1], s.keys, s.depth);
+                }
+                for i in 0..each * blocks {
+                    run(group * each + i / blocks, i % blocks, [&keys, &values], &scratch);
+                }
+            }
+            Ok(())
+        });
+    }
     // SAFETY: the caller's promise.
     let (keys, values) = unsafe { (packed::<T>(&o.key, true)?, packed::<T>(&o.value, false)?) };
-    let blocks = s.queries.div_ceil(BLOCK);
-    let work = BLOCK * s.keys.max(1) * (s.width + s.depth).max(1);
-    let tile = tile_size::<T>();
-    let padded = s.depth.next_multiple_of(tile[1]);
     try_par_for(s.batch * s.heads * blocks, (1 << 16) / work + 1, |range| {
-        // A block of scaled queries and of results, maxima and sums, and the scores of a tile.
-        let scratch: Temp<T> = Temp::new(BLOCK * (s.width + padded + 2) + tile[0] * KEYS)?;
+        let scratch = Temp::new(size)?;
         for task in range {
-            let (b, h, first) = (task / blocks / s.heads, task / blocks % s.heads, task % blocks * BLOCK);
-            let group = b * s.groups + h / (s.heads / s.groups);
-            let count = BLOCK.min(s.queries - first);
-            let at = Place { batch: b, head: h, first, count };
-            let panels = [&keys[group], &values[group]];
-            simd::run_wide(Forward { o, s, at, tile, panels, scratch: scratch.ptr(), out, sums });
+            let head = task / blocks;
+            run(head, task % blocks, [&keys[head / each], &values[head / each]], &scratch);
         }
         Ok(())
     })
@@ -321,6 +341,30 @@ fn folded<X: Copy>(mut lanes: [X; LANES], f: impl Fn(X, X) -> X) -> X {
         half /= 2;
     }
     lanes[0]
+}
+
+/// The sum of the products of `n` elements.
+///
+/// # Safety
+/// Both have so many.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // one index for memory and lanes
+unsafe fn dot<T: Float, F: Fuse>(a: *const T, b: *const T, n: usize) -> T {
+    let mut lanes = [Fp::<T, F>::zero(); LANES];
+    let whole = n / LANES * LANES;
+    // SAFETY: the caller's promise.
+    unsafe {
+        for i in (0..whole).step_by(LANES) {
+            for l in 0..LANES {
+                lanes[l] = lanes[l] + Fp::new(*a.add(i + l) * *b.add(i + l));
+            }
+        }
+        let mut sum = folded(std::hint::black_box(lanes), |a, b| a + b);
+        for i in whole..n {
+            sum = sum + Fp::new(*a.add(i) * *b.add(i));
+        }
+        sum.0
+    }
 }
 
 /// The largest of `n` scores that is not NaN; a NaN shows in the sum of the weights.

@@ -1,6 +1,6 @@
 //! The gradients of attention: the weights of each block are computed again from the saved logarithms.
 
-use super::{BLOCK, Heads, Place, Sizes, exponentials, masked, row, scaled};
+use super::{BLOCK, Heads, Place, Sizes, dot, exponentials, masked, row, scaled};
 use crate::cpu::gemm::tiles::Vectors;
 use crate::cpu::math::Float;
 use crate::cpu::number_class::Fuse;
@@ -116,7 +116,7 @@ impl<T: Float + Vectors> Backward<'_, T> {
             self.panels[4].pack(grad, [self.given[0].strides[2], 1], s.queries, s.depth);
             for i in 0..s.queries {
                 let (g, y) = (row::<T>(&self.given[0], b, head, i), row::<T>(&self.given[1], b, head, i));
-                *deltas.add(i) = (0..s.depth).fold(<T as Float>::ZERO, |sum, d| sum + *g.add(d) * *y.add(d));
+                *deltas.add(i) = dot::<T, F>(g, y, s.depth);
             }
             dq.write_bytes(0, s.queries * s.width); // zero bits are 0.0
             for key in (0..s.keys).step_by(BLOCK) {

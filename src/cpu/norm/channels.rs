@@ -321,7 +321,7 @@ mod tests {
     fn agrees_with_the_formulas() {
         let mut rng = Rng(11);
         for (dtype, tolerance) in [(DType::F32, 2e-4), (DType::F64, 1e-11), (DType::BF16, 6e-2)] {
-            for [n, c, l] in [[3, 4, 5], [2, 6, 700], [7, 2, 1], [1, 40, 900], [1, 1, 9000]] {
+            for [n, c, l] in [[3, 4, 5], [2, 6, 700], [7, 2, 1], [1, 40, 900], [1, 1, 9000], [9, 4, 9000]] {
                 for groups in [None, Some(1), Some(c / 2).filter(|&g| g > 0)] {
                     for last in [false, true] {
                         compare(&mut rng, dtype, tolerance, [n, c, l], groups, last);

@@ -5,27 +5,17 @@ use crate::dtype::Element;
 /// A key and a position, compared by the key first.
 pub trait Item: Copy + Ord + Default + Send + Sync + 'static {
     fn place(self) -> usize;
-    /// Whether the key alone is smaller.
-    fn key_below(self, other: Self) -> bool;
 }
 impl Item for u64 {
     #[inline(always)]
     fn place(self) -> usize {
         self as u32 as usize
     }
-    #[inline(always)]
-    fn key_below(self, other: u64) -> bool {
-        self >> 32 < other >> 32
-    }
 }
 impl Item for u128 {
     #[inline(always)]
     fn place(self) -> usize {
         self as u64 as usize
-    }
-    #[inline(always)]
-    fn key_below(self, other: u128) -> bool {
-        self >> 64 < other >> 64
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Elements are compared with a threshold, the worst of the k best so far: on random data almost all are rejected, a
 //! group at a time, by one comparison each. The rest are collected in a small pool that is cut back to k when it is
-//! full.
+//! full. The first threshold is the k-th best of the groups' best: k elements at least are as good.
 
 use super::item::{Item, Key};
 use super::{Line, PerLine, by_type};
@@ -44,8 +44,9 @@ struct Best {
 }
 impl PerLine for Best {
     fn lines<T: Key>(&self, lines: &mut dyn Iterator<Item = Line>, _: usize) -> Result<()> {
+        let (mut pool, mut buffer) = (Vec::new(), [T::default(); CHUNK]);
         for line in lines {
-            let mut pool = best::<T>(&line, self.k, self.flip)?;
+            best::<T>(&line, self.k, self.flip, &mut buffer, &mut pool)?;
             pool.sort_unstable();
             line.write(&pool, |place| element::<T>(&line, place));
         }
@@ -62,42 +63,104 @@ fn element<T: Key>(line: &Line, place: usize) -> T {
     x
 }
 
-/// The `k` smallest items of a line, in any order.
-fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Result<Vec<T::Item>> {
+/// What an element of the `k` best is at least as good as.
+struct Threshold<T: Key> {
+    value: T,
+    /// Better items are smaller.
+    item: T::Item,
+    /// Whether an equal element is no better, as all that follow its own.
+    strict: bool,
+}
+
+/// The `k` smallest items of a line, in any order, into the pool.
+fn best<T: Key>(line: &Line, k: usize, flip: bool, buffer: &mut [T; CHUNK], pool: &mut Vec<T::Item>) -> Result<()> {
     let limit = 2 * k + GROUP;
-    let mut pool: Vec<T::Item> = room((limit + GROUP).min(line.length))?;
-    let mut threshold: Option<T::Item> = None;
-    let mut buffer = [T::default(); CHUNK];
+    pool.clear();
+    let most = (limit + GROUP).min(line.length);
+    if pool.capacity() < most {
+        *pool = room(most)?;
+    }
+    let mut threshold: Option<Threshold<T>> = None;
     for start in (0..line.length).step_by(CHUNK) {
         let chunk = &mut buffer[..CHUNK.min(line.length - start)];
         line.read(start, chunk);
         let chunk = &*chunk;
-        let candidates = |threshold: Option<T::Item>| match threshold {
-            Some(t) => simd::run(Candidates { chunk, worst: element(line, t.place()), flip }),
+        if start == 0 {
+            threshold = first_threshold(chunk, k, flip);
+        }
+        let candidates = |threshold: &Option<Threshold<T>>| match threshold {
+            Some(t) => simd::run(Candidates { chunk, worst: t.value, strict: t.strict, flip }),
             None => u64::MAX,
         };
-        let mut groups = candidates(threshold);
+        let mut groups = candidates(&threshold);
         let mut g = groups.trailing_zeros() as usize;
         while g * GROUP < chunk.len() {
             let group = &chunk[g * GROUP..chunk.len().min((g + 1) * GROUP)];
             let items = group.iter().enumerate().map(|(i, x)| x.item(flip, start + g * GROUP + i));
-            pool.extend(items.filter(|i| threshold.is_none_or(|t| i.key_below(t))));
+            pool.extend(items.filter(|i| threshold.as_ref().is_none_or(|t| *i < t.item)));
             if pool.len() >= limit {
-                threshold = cut(&mut pool, k);
-                groups = candidates(threshold);
+                let worst = cut(pool, k);
+                threshold = worst.map(|item| Threshold { value: element(line, item.place()), item, strict: true });
+                groups = candidates(&threshold);
             }
             g += 1;
             g += groups.unbounded_shr(g as u32).trailing_zeros() as usize;
         }
     }
-    cut(&mut pool, k);
-    Ok(pool)
+    cut(pool, k);
+    Ok(())
+}
+
+/// The `k`-th best of the best elements of the first groups; none where there are fewer groups.
+fn first_threshold<T: Key>(chunk: &[T], k: usize, flip: bool) -> Option<Threshold<T>> {
+    let groups = chunk.len() / GROUP;
+    if k == 0 || k > groups {
+        return None;
+    }
+    let best = simd::run(GroupBest { chunk, flip });
+    let mut items = [T::Item::default(); CHUNK / GROUP];
+    for (i, x) in best[..groups].iter().enumerate() {
+        items[i] = x.item(flip, i);
+    }
+    let place = items[..groups].select_nth_unstable(k - 1).1.place();
+    // Any element that is as good, wherever it is.
+    Some(Threshold { value: best[place], item: best[place].item(flip, u32::MAX as usize), strict: false })
+}
+
+/// The best element of each whole group of a chunk; NaN only where there is no other.
+struct GroupBest<'a, T> {
+    chunk: &'a [T],
+    flip: bool,
+}
+impl<T: Key> Kernel for GroupBest<'_, T> {
+    type Output = [T; CHUNK / GROUP];
+    #[inline(always)]
+    #[allow(clippy::eq_op)] // `best != best` is the NaN test that every type has
+    fn run<F: Fuse>(self) -> [T; CHUNK / GROUP] {
+        let mut all = [T::default(); CHUNK / GROUP];
+        for (all, group) in all.iter_mut().zip(self.chunk.as_chunks::<GROUP>().0) {
+            // Halves are compared lane by lane: no chain over all elements.
+            let mut lanes = *group;
+            let mut half = GROUP / 2;
+            while half > 0 {
+                for l in 0..half {
+                    let (best, x) = (lanes[l], lanes[l + half]);
+                    let better = if self.flip { x > best } else { x < best };
+                    lanes[l] = if better | (best != best) { x } else { best };
+                }
+                half /= 2;
+            }
+            *all = lanes[0];
+        }
+        all
+    }
 }
 
 /// The groups of a chunk that may have an element better than `worst`, as bits; NaN is always a candidate.
 struct Candidates<'a, T> {
     chunk: &'a [T],
     worst: T,
+    strict: bool,
     flip: bool,
 }
 impl<T: Key> Kernel for Candidates<'_, T> {
@@ -105,10 +168,12 @@ impl<T: Key> Kernel for Candidates<'_, T> {
     #[inline(always)]
     #[allow(clippy::neg_cmp_op_on_partial_ord)] // an unordered element is not rejected
     fn run<F: Fuse>(self) -> u64 {
-        let Candidates { chunk, worst, flip } = self;
-        let any = |group: &[T]| match flip {
-            true => group.iter().fold(false, |any, x| any | !(*x <= worst)),
-            false => group.iter().fold(false, |any, x| any | !(*x >= worst)),
+        let Candidates { chunk, worst, strict, flip } = self;
+        let any = |group: &[T]| match (flip, strict) {
+            (true, true) => group.iter().fold(false, |any, x| any | !(*x <= worst)),
+            (true, false) => group.iter().fold(false, |any, x| any | !(*x < worst)),
+            (false, true) => group.iter().fold(false, |any, x| any | !(*x >= worst)),
+            (false, false) => group.iter().fold(false, |any, x| any | !(*x > worst)),
         };
         let (whole, rest) = chunk.as_chunks::<GROUP>();
         let last = (!rest.is_empty() && any(rest)) as u64;

@@ -96,3 +96,29 @@ fn long_keys_that_hardly_differ() {
         }
     }
 }
+
+/// Few of many: whole groups that are equal, or nothing but NaN.
+#[test]
+fn the_best_of_ties_and_nan() {
+    let mut rng = Rng(57);
+    for round in 0..120 {
+        let (n, kinds) = (30 + rng.below(1500), 1 + rng.below(8));
+        let few = [0.0, f64::NAN, 1.0, -0.0, f64::INFINITY, -2.0, f64::NEG_INFINITY, 3.0];
+        let repeated = 1 + rng.below(40);
+        let values: Vec<f64> = (0..n).map(|i| few[(i / repeated * 7 + rng.below(kinds)) % kinds]).collect();
+        let a = Array::of([DType::F32, DType::F64][round % 2], &[n], &values);
+        let k = 1 + rng.below(n.div_ceil(GROUPS_OF));
+        for flip in [false, true] {
+            let (v, i) = (Array::zeros(a.dtype, &[k]), Array::zeros(DType::I64, &[k]));
+            topk(a.view(), 0, k, flip, true, v.view(), i.view()).unwrap();
+            let mut want: Vec<usize> = (0..n).collect();
+            want.sort_by(|&x, &y| {
+                if flip { order(values[y], values[x]) } else { order(values[x], values[y]) }.then(x.cmp(&y))
+            });
+            let places: Vec<f64> = want[..k].iter().map(|&p| p as f64).collect();
+            assert_eq!(i.reals(), places, "{n} {k} {flip}");
+        }
+    }
+}
+/// Elements for each of the best, at least.
+const GROUPS_OF: usize = 10;
