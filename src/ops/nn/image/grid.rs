@@ -63,6 +63,7 @@ pub static GRID_SAMPLE: Op = Op {
     ],
     errors: &[
         ("f32[1,2,4,5], f32[1,3,4,2], 'odd', align_corners=True", "ValueError", "but got: 'odd'"),
+        ("f32[1,2,3,4,5], f32[1,3,4,2,3], 'bicubic', align_corners=True", "RuntimeError", "only supports 4D input"),
         ("f32[1,2,4,5], f32[1,3,4,2], padding_mode='odd', align_corners=True", "ValueError", "but got: 'odd'"),
         ("f32[1,2,4,5], f32[2,3,4,2], align_corners=True", "RuntimeError", "same batch size"),
         ("f32[1,2,4,5], f32[1,3,4,3], align_corners=True", "RuntimeError", "grid to have size 2 in last dimension"),
@@ -158,8 +159,11 @@ fn check(dims: usize, x: &Tensor, grid: &Tensor) -> Result<()> {
 
 fn sampled<const D: usize>(c: &Call) -> Result<Specs> {
     let (x, grid) = (c.tensor(0)?, c.tensor("grid")?);
-    settings(c)?;
+    let s = settings(c)?;
     check(D, x, grid)?;
+    if D == 3 && matches!(s.sampling, Sampling::Bicubic) {
+        return Err(Error::runtime("bicubic interpolation only supports 4D input"));
+    }
     let shape: Dims = x.shape()[..2].iter().chain(&grid.shape()[1..D + 1]).copied().collect();
     checked_numel(&shape)?;
     Ok(Spec::one(&shape, x.dtype(), x.device()))
