@@ -337,6 +337,13 @@ def convolutions(torch) -> dict:
         x,
         w,
     )
+    x, w = torch.rand(32, 64, 32, 32), torch.rand(64, 3, 4, 4)
+    rows(
+        "transposed 4 x 4, stride 2, 64 to 3 at 32 x 32, batch 32",
+        lambda x, w: functional.conv_transpose2d(x, w, stride=2, padding=1),
+        x,
+        w,
+    )
     x, w = torch.rand(8, 64, 1000), torch.rand(64, 64, 5)
     rows("1d, 64 to 64, kernel 5, 1,000 long", lambda x, w: functional.conv1d(x, w, padding=2), x, w)
     return found
