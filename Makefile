@@ -134,6 +134,8 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PLAIN_MEMORY = RUSTGRAD_PLAIN_MEMORY=1
 # Tests of the Rust suite that are about time or take half an hour under a sanitizer.
 SANITIZE_SKIP ?= --skip deep_graphs --skip agrees_with --skip accuracy
+# Those whose subject is memory and threads.
+SANITIZE_TESTS = --lib --test core --test indexing --test ops_map --test ops_nn
 # Python tests that valgrind runs: those of memory that moves, is shared, or is freed by others.
 VALGRIND_TESTS ?= tests/test_storage.py tests/test_interchange.py tests/test_indexing.py tests/test_overlap.py
 
@@ -149,8 +151,7 @@ sanitize-rust: ## Rust tests under AddressSanitizer, without the GPU.
 	  || { echo "sanitize-rust: this toolchain has no AddressSanitizer for $(HOST); x86-64 and AArch64 Linux have"; exit 1; }
 	@echo "== Rust tests under AddressSanitizer (a first build takes some 6 minutes on two cores)"
 	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 $(PLAIN_MEMORY) cargo test --locked --quiet --no-default-features \
-	  --target $(HOST) --target-dir target/sanitize --lib --test core --test indexing --test ops_map --test ops_nn \
-	  -- $(SANITIZE_SKIP)
+	  --target $(HOST) --target-dir target/sanitize $(SANITIZE_TESTS) -- $(SANITIZE_SKIP)
 
 # Without a standard library built in the same way, every `Arc` is reported as a race. A child of `fork` starts threads of its own.
 sanitize-threads: ## Rust tests under ThreadSanitizer, without the GPU.
@@ -159,7 +160,7 @@ sanitize-threads: ## Rust tests under ThreadSanitizer, without the GPU.
 	@echo "== Rust tests under ThreadSanitizer (a first build takes some 15 minutes on two cores)"
 	@RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS="allocator_may_return_null=1 die_after_fork=0" $(PLAIN_MEMORY) cargo +nightly test \
 	  -Zbuild-std --locked --quiet --no-default-features --target $(HOST) --target-dir target/sanitize-threads \
-	  --lib --test core --test indexing --test ops_map --test ops_nn -- --skip deep_graphs --skip accuracy
+	  $(SANITIZE_TESTS) -- --skip deep_graphs --skip accuracy
 
 model: ## Every order of the steps of the pool's hand-off and of edges to leaves, by loom.
 	@echo "== models (a first build takes some 4 minutes on two cores)"

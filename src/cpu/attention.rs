@@ -343,30 +343,6 @@ fn folded<X: Copy>(mut lanes: [X; LANES], f: impl Fn(X, X) -> X) -> X {
     lanes[0]
 }
 
-/// The sum of the products of `n` elements.
-///
-/// # Safety
-/// Both have so many.
-#[inline(always)]
-#[allow(clippy::needless_range_loop)] // one index for memory and lanes
-unsafe fn dot<T: Float, F: Fuse>(a: *const T, b: *const T, n: usize) -> T {
-    let mut lanes = [Fp::<T, F>::zero(); LANES];
-    let whole = n / LANES * LANES;
-    // SAFETY: the caller's promise.
-    unsafe {
-        for i in (0..whole).step_by(LANES) {
-            for l in 0..LANES {
-                lanes[l] = lanes[l] + Fp::new(*a.add(i + l) * *b.add(i + l));
-            }
-        }
-        let mut sum = folded(std::hint::black_box(lanes), |a, b| a + b);
-        for i in whole..n {
-            sum = sum + Fp::new(*a.add(i) * *b.add(i));
-        }
-        sum.0
-    }
-}
-
 /// The largest of `n` scores that is not NaN; a NaN shows in the sum of the weights.
 ///
 /// # Safety

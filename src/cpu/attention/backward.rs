@@ -1,7 +1,8 @@
 //! The gradients of attention: the weights of each block are computed again from the saved logarithms.
 
-use super::{BLOCK, Heads, Place, Sizes, dot, exponentials, masked, row, scaled};
+use super::{BLOCK, Heads, Place, Sizes, exponentials, masked, row, scaled};
 use crate::cpu::gemm::tiles::Vectors;
+use crate::cpu::lanes::sums;
 use crate::cpu::math::Float;
 use crate::cpu::number_class::Fuse;
 use crate::cpu::panel::{Panels, Part};
@@ -115,8 +116,9 @@ impl<T: Float + Vectors> Backward<'_, T> {
             let grad = row::<T>(&self.given[0], b, head, 0);
             self.panels[4].pack(grad, [self.given[0].strides[2], 1], s.queries, s.depth);
             for i in 0..s.queries {
-                let (g, y) = (row::<T>(&self.given[0], b, head, i), row::<T>(&self.given[1], b, head, i));
-                *deltas.add(i) = dot::<T, F>(g, y, s.depth);
+                let line = |v: &View| std::slice::from_raw_parts(row::<T>(v, b, head, i), s.depth);
+                let [delta] = sums([line(&self.given[0]), line(&self.given[1])], |[g, y]| [g * y]);
+                *deltas.add(i) = delta;
             }
             dq.write_bytes(0, s.queries * s.width); // zero bits are 0.0
             for key in (0..s.keys).step_by(BLOCK) {

@@ -3,9 +3,9 @@
 //!
 //! A unit is some output channels of some images, so that the product stays in L2 until it is added.
 
+use super::Sizes;
 use super::geometry::Axis;
 use super::slide::Weights;
-use super::{Motion, Sizes};
 use crate::cpu::copy::copy;
 use crate::cpu::gemm::matmul;
 use crate::cpu::gemm::tiles::{self, Job, Unit, Vectors, WIDEST};
@@ -31,13 +31,11 @@ const TASK: usize = 1 << 18;
 const TERMS: usize = 8;
 
 /// Whether a transpose with these phases is computed here.
-pub fn is_better<T>(s: &Sizes, motion: &Motion, phases: &[Vec<Axis>; 3]) -> bool {
+pub fn is_better<T>(s: &Sizes, phases: &[Vec<Axis>; 3]) -> bool {
     let (volume, places) = (volume(s), s.small.iter().product::<usize>());
     let rows = ROWS.min(s.to * volume).max(volume);
-    motion.transposed
-        && phases.iter().any(|p| p.len() > 1)
-        && s.from >= TERMS
-        && places * rows * size_of::<T>() <= 4 * PRODUCT
+    // A convolution has one phase.
+    phases.iter().any(|p| p.len() > 1) && s.from >= TERMS && places * rows * size_of::<T>() <= 4 * PRODUCT
 }
 
 /// The elements of a kernel.

@@ -179,7 +179,7 @@ fn slide<T: Vectors>(
             vec![Axis::forward(s.large[i], s.small[i], s.steps[i])] // Bounded: one.
         }
     });
-    if col2im::is_better::<T>(s, motion, &phases) {
+    if col2im::is_better::<T>(s, &phases) {
         let job = Col2im { x, weights, bias, out, s, phases: &phases };
         // SAFETY: `sizes` has compared all shapes, `convolution` that the output lies apart.
         return unsafe { job.run() };

@@ -214,7 +214,6 @@ fn backward<T: Mean + Float>(grad: &View, frame: &Frame, divisor: Divisor, dx: &
     let covering = |a: &Axis| list((0..a.size).map(|i| a.covering(i)));
     let (over_planes, over_lines) = (covering(d)?, covering(h)?);
     let divisors = list(windows.iter().flat_map(|w| std::iter::repeat_n(T::whole(divisor.of(w)), width)))?;
-    let owners = owners(w, width)?;
     frame.each_inner(|range| {
         let (mut g, mut to) = (Reader::<T>::new(grad, long)?, Writer::<T>::new(dx, wide)?);
         let (mut sums, mut shares) = (filled(T::ZERO, long)?, filled(T::ZERO, wide)?);
@@ -241,7 +240,6 @@ fn backward<T: Mean + Float>(grad: &View, frame: &Frame, divisor: Divisor, dx: &
                 divisors: &divisors,
                 axis: w,
                 windows: &windows,
-                owners: owners.as_deref(),
                 width,
                 dx: &mut shares,
             });
@@ -253,13 +251,12 @@ fn backward<T: Mean + Float>(grad: &View, frame: &Frame, divisor: Divisor, dx: &
     })
 }
 
-/// The window that covers each element along a row, if exactly one does.
-fn owners(w: &Axis, width: usize) -> Result<Option<Vec<u32>>> {
-    let single = |i: usize| w.covering(i).len() == 1;
-    if width != 1 || w.out > u32::MAX as usize || !(0..w.size).all(single) {
-        return Ok(None);
-    }
-    list((0..w.size).map(|i| w.covering(i).start as u32)).map(Some)
+/// Writes each share to a chunk of `S` elements; returns how many chunks.
+#[inline(always)]
+fn repeat<T: Mean, const S: usize>(shares: &[T], to: &mut [T]) -> usize {
+    let (chunks, _) = to.as_chunks_mut::<S>();
+    chunks.iter_mut().zip(shares).for_each(|(x, &s)| *x = [s; S]);
+    chunks.len().min(shares.len())
 }
 
 struct AddShare<'a, T> {
@@ -281,7 +278,6 @@ struct Spread<'a, T> {
     divisors: &'a [T],
     axis: &'a Axis,
     windows: &'a [Window],
-    owners: Option<&'a [u32]>,
     width: usize,
     dx: &'a mut [T],
 }
@@ -290,34 +286,36 @@ impl<T: Mean> Kernel for Spread<'_, T> {
     #[inline(always)]
     fn run<F: Fuse>(mut self) {
         self.sums.iter_mut().zip(self.divisors).for_each(|(s, &by)| *s = s.per(by));
-        let side = match self.axis.windows {
-            Windows::Steps { kernel, stride, padding: 0, dilation: 1 } if kernel == stride && self.width == 1 => kernel,
-            _ => 0,
-        };
-        match (side, self.owners) {
-            (2, _) => self.repeat::<2>(),
-            (3, _) => self.repeat::<3>(),
-            (4, _) => self.repeat::<4>(),
-            (5.., _) => self.fill(side, 0),
-            (_, Some(owners)) => self.dx.iter_mut().zip(owners).for_each(|(x, &o)| *x = self.sums[o as usize]),
+        match self.axis.windows {
+            Windows::Steps { kernel, stride, padding, dilation: 1 }
+                if kernel == stride && padding < kernel && self.width == 1 =>
+            {
+                self.beside(kernel, padding);
+            }
             _ => self.each(),
         }
     }
 }
 impl<T: Mean> Spread<'_, T> {
-    /// Windows of `S` elements side by side: a length that is known becomes vector code.
+    /// Windows of `side` elements side by side, of which the padding cuts the first short.
     #[inline(always)]
-    fn repeat<const S: usize>(&mut self) {
-        let (chunks, _) = self.dx.as_chunks_mut::<S>();
-        let whole = chunks.len().min(self.sums.len());
-        chunks.iter_mut().zip(&*self.sums).for_each(|(x, &s)| *x = [s; S]);
-        self.fill(S, whole);
-    }
-    /// The same for windows of `side` elements, from one of them on; the last may be cut short, and what follows it has no share.
-    #[inline(always)]
-    fn fill(&mut self, side: usize, first: usize) {
-        for (i, x) in self.dx.chunks_mut(side).enumerate().skip(first) {
-            x.fill(self.sums.get(i).copied().unwrap_or(T::ZERO));
+    fn beside(&mut self, side: usize, padding: usize) {
+        let (mut sums, mut dx) = (&*self.sums, &mut *self.dx);
+        if let (1.., Some((&first, more))) = (padding, sums.split_first()) {
+            let (cut, rest) = dx.split_at_mut((side - padding).min(dx.len()));
+            cut.fill(first);
+            (sums, dx) = (more, rest);
+        }
+        // A length that is known becomes vector code.
+        let whole = match side {
+            2 => repeat::<T, 2>(sums, dx),
+            3 => repeat::<T, 3>(sums, dx),
+            4 => repeat::<T, 4>(sums, dx),
+            _ => 0,
+        };
+        // The last window may be cut short, and what follows it has no share.
+        for (i, x) in dx.chunks_mut(side).enumerate().skip(whole) {
+            x.fill(sums.get(i).copied().unwrap_or(T::ZERO));
         }
     }
     #[inline(always)]
