@@ -88,7 +88,7 @@ def test_threads_that_collect_while_others_compute(torch):
 
     threads = [threading.Thread(target=compute) for _ in range(3)]
     [t.start() for t in threads]
-    for _ in range(30):
+    for _ in range(15):
         gc.collect()
     stop.append(1)
     [t.join() for t in threads]

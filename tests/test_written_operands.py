@@ -10,7 +10,7 @@ from support import target
 from support.optable import ops
 
 SECONDS = os.environ.get("RUSTGRAD_RACE_SECONDS", "0.1")
-CALLS = os.environ.get("RUSTGRAD_RACE_CALLS", "20")
+CALLS = os.environ.get("RUSTGRAD_RACE_CALLS", "10")
 CHUNK = 200
 
 

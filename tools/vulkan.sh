@@ -30,6 +30,7 @@ if [ "$(uname -s)" = Linux ] && [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}"
   fi
   if [ "${RUSTGRAD_TEST_ADAPTER:-lavapipe}" = lavapipe ] && [ "${DEVICE:-}" != gpu ]; then
     rustgrad_lavapipe=$(rustgrad_vulkan_drivers 'lvp_icd*' | head -n 1)
-    [ -z "$rustgrad_lavapipe" ] || export VK_DRIVER_FILES="$rustgrad_lavapipe"
+    # Thousands of small shaders each run a few times: the driver's compiler is what costs, so it does as little as it can.
+    [ -z "$rustgrad_lavapipe" ] || export VK_DRIVER_FILES="$rustgrad_lavapipe" GALLIVM_PERF=nopt LP_NATIVE_VECTOR_WIDTH=128
   fi
 fi
