@@ -67,7 +67,7 @@ def as_values(tensor):
 
 def _run(outputs, grads, keep, create, inputs, allow_unused, accumulate):
     """The engine's pass. It knows dense tensors: a sparse one stands for its values, and its gradient has its indices."""
-    if not any(hasattr(t, "_in_pattern") for t in (*outputs, *inputs)):
+    if not any(hasattr(t, "_in_pattern") for t in (*outputs, *inputs, *grads)):
         return _C._run_backward(outputs, grads, keep, create, inputs, allow_unused, accumulate)
     from ..sparse._grads import gradient_as_values
 

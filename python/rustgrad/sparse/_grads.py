@@ -52,9 +52,10 @@ class Gradients:
 
     @grad.setter
     def grad(self, grad: Any) -> None:
-        self._value.grad = None if grad is None else self._aligned(grad, "grad")
-        if grad is not None and grad.layout is self.layout:
-            self._held_grad = grad  # `p.grad = g` gives g back
+        values = None if grad is None else self._aligned(grad, "grad")
+        self._value.grad = values
+        # A gradient with the same indices is given back as it is.
+        self._held_grad = grad if getattr(grad, "_value", None) is values else None
 
     @property
     def _grad(self) -> Any:

@@ -190,6 +190,7 @@ _REDUCTIONS = ("sum", "mean", "amax", "amin")
 
 def reduced_mm(mat1, mat2, reduce):
     """The product of a `sparse_csr` and a dense matrix whose terms are reduced in another way than by their sum."""
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in (*_REDUCTIONS, "prod"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce == "prod":

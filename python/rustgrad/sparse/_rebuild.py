@@ -23,10 +23,11 @@ def rebuilt(layout, data):
         RuntimeError: parts that are no tensors, do not belong together, or a layout that does not exist here.
     """
     if layout is _formats.sparse_coo:
-        index, value, size, *coalesced = data
+        # Older files do not say whether the indices are sorted.
+        index, value, size, coalesced = data if len(data) == 4 else (*data, False)
         _check_types((index, value), size)
-        _invariants.check_coo(index, value, size, bool(coalesced and coalesced[0]))
-        return coo(index, value, size, bool(coalesced and coalesced[0]))
+        _invariants.check_coo(index, value, size, bool(coalesced))
+        return coo(index, value, size, bool(coalesced))
     if layout in (_formats.sparse_csr, _formats.sparse_csc):
         pointers, plain, value, size = data
         _check_types((pointers, plain, value), size)

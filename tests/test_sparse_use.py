@@ -1,0 +1,405 @@
+"""Sparse tensors in use: files, modules, the backward graph, transforms, and parts that a program has spoiled."""
+
+import base64
+import copy
+import io
+import threading
+import zlib
+
+import pytest
+from support import target
+
+own = pytest.mark.skipif(target.STAND_IN, reason="what rustgrad does where PyTorch has more")
+INDEX, VALUE = [[0, 1, 1], [1, 0, 0]], [3.0, 4.0, -1.0]
+PLAIN = [[0, 3], [3, 0]]
+# Written by PyTorch 2.15: tensors of four layouts, one without sorted indices, and one that requires grad.
+RECORDED = """
+eNrNmE1wU1UYhk+SkqZpaVKoFpC/omhQaPOfhr+GAAG9KOUgGBGJt8klCVyafslpsShSxRspooI/gIrITh3duJKdLNzpQmbQGWecccHKBeNSxxlHz8lJ0ntP
+SAqhC28nk7a5z/u975fT75x0SLK0IGSzoZrLieYhOZ/MZMeV/pRM5L7Rw2os2on2Ga5J83FArriFAslcDkxJkqNMX2KMZNWCPZFXhseyaipRGJXzBSVBlJFC
+Lm8Hc/m2gpLPymr2mEyyuRF7Iq2QhCpP5MaIHSxxJ9Us38ZpVqBFgzkYrK46dXiBxLjXDq0uV7yVShTonXJaARtH7DtyI+nd/Hd2aIub6C1usPMEo2PQLlkJ
+dOySkGSWLEWYK1kkUxE6p5LJnKoqSWa0YN+ZTyl5JbUlm6ROHaswOAl0YZiXoUUzlUIxNSeTaqX5pUoe6M60SxYC97EKFg3ul0wa9ExlmMgCAgsxLCrju7PH
+KPYAtWEuwmINlmBYOkVgWRGWY+iNt5U6LqtKIamkYEXGnLG6ePkMD+WFBzOlMA/xMFRlJQ/zMC/3CAEXhlVliPvzwaPc32MlSIPVzN8aDvQR6MfgzpQ9eTTw
+YvCdIuAvQgBDkPewkIcQdXO794++NKBBGMNao1U/rONV15e7soFV3cirDhKIYNhkAAIQ5dk276KRqM0tDNjKgRiBbRi2G3IF4XFe4YlyLokBOzjwJIGnMOys
+5BrSYBcGTGB3EZ7GsKccKwl768VKwjMaxDE8a4wVgn286HPlWPtZ0ed50QMEEhheMAADIPNYw+VYSQakOKAQOIghbYgVhgyvkC3HOsSAwxxQCRzBMFKJldNg
+FAMQyBehgIHErVQgMzGcz6ZgzLh8zGylumGcapsJHGXaJibxIlWi62eC6x8j8BKGlw1rfrusHqwu+eNcyAOv8FQnqn9Vk3whvsqFXiNwEsPrJaP0RU2DIoY3
+6Fo/VYQpDKfjdEKhdF5OwZu38emFM1z+rar821z+HS5/lsA5DO9WG1eifPAe79z75ffmA9a585y4QOAihg8rnftIg48xXKKGPinCZQyfjvUNSa22nuKp4T+p
+NfYYqjtGe1BLdYz2Hczlj8gkMa7kC3SOxKLUCFP65o9fT7K3kz3qKy1CoWml8lRL0OmZHjmijJBY1CeM5ju6gn5mYPAo/M7aYm5ooAsNVg0MTxAlx6ZgLLqu
+mbqVS80SoirMg7bh5kK2JK0NPXSijYZdqd8di669BwMVXVOdZ/FiThObfGvcbNuYwWm30aknFnWi2vqRCEKT7PEt03Zcvbmkg9IdM2gPGLW9sagfzUb+ej/b
+2uztHXM7Hcyjs/sWaiK/r37+SGR07ZYo0z79N17RRH7/bOU3697nH/af2bmAfr9gBi+rjV4CsagLNVt/2XVH7w1H7xWx/07PDafnR2dpXHz3xeZfmuh/sFH/
+3b2DSaa99cCFVU30P/Q/6v/AvfT/2qGvvxw+Ubv+Iyr/PfP10z+2v5rof7hR/yuZb53dq87cf4duK+Czxd3k/BfzMw/fS13LnaVPAI09+AQPdMD1360HtH76
+i9W+8vNXF5vJ752l/LM3/x1ovuCRDkAHmpX5r89fPUw0ld9nZ1WvX07vmXn/X4q80weQUiTD57dENhWL9t2lCU/A6/a4A6GwNxj2uYM+fyA84A4E/MGgN+j3
++z2hkNsfCoVLc++zlTv+dVEfrpJLU2lUVHzqD2POGufi51iR1h/Aegzktjmo3vFNFNEfohYZRM7pRWpObqKO/iDUZdCZZ0W1BzAR16/OTgN+3oqEs5PI6lef
+kY20CqxHZPWnAiN7SWS9Iqvf9YW6NoH1iax+lxDqiqxfZPU7qZF1tQlsQGT1O6WRvSaywTv3vNgusCGR1e8+RvZzkR0QWf3uIvS5XWDDIqvfFRzGPousp2Zh
+6ce6EV7eIcKeRitaqFwDexstaSMcmSvCNWtLPxeFyjq4zjzQj6ulxr/jTjTDIB2SrNbVlbFrWVMlu4Xn31r489XOyvZkZf/zQhfmT29jQ9IcK2e6S/fze/8D
+VtI5hg==
+"""
+
+
+@pytest.fixture
+def s(torch):
+    return torch.sparse_coo_tensor(INDEX, VALUE, (2, 2))
+
+
+# --- files ---------------------------------------------------------------------------------------------------
+def saved(torch, obj, **kwargs):
+    file = io.BytesIO()
+    torch.save(obj, file, **kwargs)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_a_file_of_pytorch(torch, weights_only):
+    file = io.BytesIO(zlib.decompress(base64.b64decode(RECORDED)))
+    read = torch.load(file, weights_only=weights_only)
+    assert {k: v.layout for k, v in read.items()} == {
+        "coo": torch.sparse_coo,
+        "coalesced": torch.sparse_coo,
+        "csr": torch.sparse_csr,
+        "csc": torch.sparse_csc,
+        "hybrid": torch.sparse_coo,
+        "grad": torch.sparse_coo,
+    }
+    hybrid = read.pop("hybrid")
+    assert hybrid.dtype == torch.float16 and hybrid.dense_dim() == 1 and hybrid.to_dense().tolist() == [[1, 1, 1]] * 2
+    assert all(v.to_dense().tolist() == PLAIN for v in read.values())
+    assert (
+        not read["coo"].is_coalesced() and read["coo"]._indices().tolist() == INDEX and read["coalesced"].is_coalesced()
+    )
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_files_both_ways(torch, s, new):
+    module = torch.nn.Module()
+    module.register_buffer("adjacency", s)
+    module.weight = torch.nn.Parameter(s.coalesce())
+    written = {
+        "state": module.state_dict(),
+        "csr": s.to_sparse_csr(),
+        "layout": torch.sparse_csc,
+        "shared": [s, s._values()],
+    }
+    read = torch.load(saved(torch, written, _use_new_zipfile_serialization=new))
+    assert repr(read["state"]["adjacency"]) == repr(s) and read["state"]["weight"].is_coalesced()
+    assert repr(read["csr"]) == repr(s.to_sparse_csr()) and read["layout"] is torch.sparse_csc
+    assert read["shared"][0]._values().data_ptr() == read["shared"][1].data_ptr()
+    module.load_state_dict(read["state"])
+    whole = torch.load(saved(torch, torch.nn.Parameter(s)), weights_only=True)
+    assert isinstance(whole, torch.nn.Parameter) and whole.requires_grad and whole.layout is torch.sparse_coo
+
+
+@own
+def test_files_with_indices_that_do_not_fit(torch, s):
+    error = torch.serialization.CheckpointError
+    for spoil in (lambda: s._indices().fill_(7), lambda: s._indices().fill_(-1)):
+        spoil()
+        for obj in (s, {"a": [s]}):
+            with pytest.raises(error, match="size is inconsistent with indices|negative index"):
+                torch.load(saved(torch, obj))
+    for part, number in (("crow_indices", 9), ("crow_indices", -3), ("col_indices", 2), ("col_indices", -1)):
+        c = torch.sparse_csr_tensor([0, 1, 2], [1, 0], [1.0, 2.0], (2, 2))
+        getattr(c, part)()[1] = number
+        with pytest.raises(error, match="is not satisfied"):
+            torch.load(saved(torch, c))
+
+
+@own
+def test_files_that_describe_no_sparse_tensor(torch):
+    rebuild = __import__(f"{torch.__name__}._utils", fromlist=["_utils"])._rebuild_sparse_tensor
+
+    class Made:
+        def __init__(self, *args):
+            self.args = args
+
+        def __reduce__(self):
+            return rebuild, self.args
+
+    index, value = torch.tensor([[0, 1]]), torch.ones(2)
+    for layout, data in (
+        (torch.sparse_coo, (index, [1.0, 2.0], (2,), False)),
+        (torch.sparse_coo, (index.double(), value, (2,), False)),
+        (torch.sparse_coo, (index, value, (2, "a"), False)),
+        (torch.sparse_coo, (index, value, 2, False)),
+        (torch.sparse_coo, (index, value)),
+        (torch.sparse_coo, (index, value, (2,), True, 1)),
+        (torch.sparse_coo, (index.flip(1), value, (2,), True)),
+        (torch.sparse_coo, None),
+        (torch.sparse_bsr, (index, index, value, (2,))),
+        (torch.strided, (index, value, (2,))),
+        ("sparse_coo", (index, value, (2,))),
+        (torch.sparse_csr, (index, value, (2,))),
+        (torch.sparse_csr, (index, index, index, index)),
+    ):
+        with pytest.raises(torch.serialization.CheckpointError):
+            torch.load(saved(torch, Made(layout, data)))
+
+
+# --- modules -------------------------------------------------------------------------------------------------
+def test_modules_with_sparse_buffers(torch):
+    class Graph(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            mask = torch.zeros(2, 3, dtype=torch.bool)
+            mask[1] = True
+            self.register_buffer("heads", mask.to_sparse(), persistent=False)
+            self.register_buffer("adjacency", torch.sparse_coo_tensor(INDEX, VALUE, (2, 2)))
+            self.linear = torch.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return torch.spmm(self.adjacency, self.linear(x))
+
+    model = Graph()
+    assert list(model.state_dict()) == ["adjacency", "linear.weight", "linear.bias"]
+    assert model.heads.indices().T.tolist() == [[1, 0], [1, 1], [1, 2]]
+    x = torch.ones(2, 2)
+    wanted = model.adjacency.to_dense() @ model.linear(x)
+    assert torch.allclose(model(x), wanted)
+    model(x).sum().backward()
+    assert model.linear.bias.grad.tolist() == [6, 6]
+    for moved in (copy.deepcopy(model).half(), copy.deepcopy(model).to(torch.float16)):
+        assert moved.adjacency.dtype == torch.float16 and moved.heads.dtype == torch.bool and moved.heads._nnz() == 3
+    assert model.cpu().to("cpu").double().adjacency.dtype == torch.float64
+    other = Graph()
+    other.adjacency.mul_(3)
+    other.load_state_dict(model.state_dict())
+    assert other.adjacency.to_dense().tolist() == PLAIN and other.adjacency.dtype == torch.float32
+    assert [b.layout for b in model.buffers()] == [torch.sparse_coo] * 2
+    model.load_state_dict({"adjacency": torch.eye(2).to_sparse()}, strict=False)
+    assert model.adjacency.to_dense().tolist() == [[1, 0], [0, 1]]
+
+
+def test_sparse_parameters(torch, s):
+    layer = torch.nn.Module()
+    layer.weight = torch.nn.Parameter(s.coalesce())
+    ((name, weight),) = layer.named_parameters()
+    assert isinstance(weight, torch.nn.Parameter) and weight.is_leaf and weight.requires_grad and weight.grad is None
+    torch.sparse.mm(weight, torch.tensor([[1.0], [2.0]])).sum().backward()
+    assert weight.grad.layout is torch.sparse_coo and weight.grad.to_dense().tolist() == [[0, 2], [1, 0]]
+    assert weight.grad is weight.grad
+    torch.sparse.mm(weight, torch.ones(2, 1)).sum().backward()
+    assert weight.grad.to_dense().tolist() == [[0, 3], [2, 0]]
+    with torch.no_grad():
+        weight.mul_(2)
+    assert weight.requires_grad and weight.grad is not None and weight.to_dense().tolist() == [[0, 6], [6, 0]]
+    layer.zero_grad()
+    assert weight.grad is None
+    layer.double()
+    assert layer.weight.dtype == torch.float64 and layer.weight.requires_grad and layer.weight.is_leaf
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        layer.weight.mul_(2)
+
+
+# --- the backward graph ----------------------------------------------------------------------------------------
+def test_leaves_and_history(torch, s):
+    leaf = torch.sparse_coo_tensor(INDEX, VALUE, (2, 2), requires_grad=True)
+    assert leaf.is_leaf and leaf.requires_grad and leaf.grad_fn is None
+    assert not leaf._values().requires_grad and not leaf.detach().requires_grad
+    made = leaf * 2
+    assert not made.is_leaf and made.grad_fn is not None and made.coalesce().values().requires_grad
+    with torch.no_grad():
+        assert not (leaf * 2).requires_grad
+    value = torch.tensor(VALUE, requires_grad=True)
+    of_values = torch.sparse_coo_tensor(INDEX, value, (2, 2))
+    assert not of_values.is_leaf and of_values.requires_grad and value.is_leaf
+    torch.sparse.sum(of_values * of_values).backward()
+    assert value.grad.tolist() == [6, 6, 6]
+    assert s.requires_grad_() is s and s.is_leaf and not torch.tensor(VALUE).requires_grad
+    with pytest.raises(RuntimeError):
+        s.long().requires_grad_()
+
+
+def test_gradients_have_the_pattern(torch):
+    leaf = torch.sparse_coo_tensor(INDEX, VALUE, (2, 2), requires_grad=True)
+    for function, wanted in (
+        (lambda x: torch.sparse.sum(x), [[0, 1], [2, 0]]),
+        (lambda x: torch.sparse.mm(x, torch.tensor([[1.0], [2.0]])).sum(), [[0, 2], [2, 0]]),
+        (lambda x: x.to_dense().sum(), [[0, 1], [2, 0]]),
+        (lambda x: (x.coalesce().values() * 3).sum(), [[0, 3], [6, 0]]),
+        (lambda x: torch.sparse.sum(x.t() * 2), [[0, 2], [4, 0]]),
+    ):
+        leaf.grad = None
+        function(leaf).backward()
+        assert leaf.grad.layout is torch.sparse_coo
+        if not target.STAND_IN:  # each of equal indices has the gradient of their sum
+            assert leaf.grad.to_dense().tolist() == wanted
+            assert leaf.grad._indices().tolist() == INDEX
+
+
+@own
+def test_the_engine_takes_sparse_tensors(torch, s):
+    x = s.coalesce().requires_grad_()
+    (gradient,) = torch.autograd.grad(torch.sparse.sum(x * x), x, create_graph=True)
+    assert gradient.layout is torch.sparse_coo and gradient.to_dense().tolist() == [[0, 6], [6, 0]]
+    (second,) = torch.autograd.grad(torch.sparse.sum(gradient), [x])
+    assert second.values().tolist() == [2, 2]
+    (x * 2).backward(torch.tensor([[5.0, 1.0], [3.0, 5.0]]))
+    assert x.grad.to_dense().tolist() == [[0, 2], [6, 0]]
+    x.grad = None
+    (x * 2).backward(s)
+    assert x.grad.to_dense().tolist() == [[0, 6], [6, 0]]
+    dense = torch.ones(2, 2, requires_grad=True)
+    (dense * 3).backward(torch.eye(2).to_sparse())
+    assert dense.grad.tolist() == [[3, 0], [0, 3]]
+    seen = []
+    handle = x.register_hook(lambda g: seen.append(g) or g * 10)
+    x.grad = None
+    torch.sparse.sum(x).backward()
+    assert seen[0].layout is torch.sparse_coo and x.grad.values().tolist() == [10, 10]
+    handle.remove()
+    x.grad = given = x.detach() * 2
+    assert x.grad is given
+    x.grad = torch.tensor([[1, 2.0], [3, 4]]).to_sparse()
+    assert x.grad.to_dense().tolist() == [[0, 2], [3, 0]]
+    for wrong, error in ((torch.ones(3), RuntimeError), (3, TypeError)):
+        with pytest.raises(error):
+            x.grad = wrong
+    assert torch.func.grad(lambda a: torch.sparse.sum(a * a))(s.coalesce()).grad_fn is None
+
+
+@own
+def test_transforms_and_compiled_functions(torch, s):
+    d = torch.rand(4, 2, 3)
+    assert torch.allclose(torch.vmap(lambda x: s @ x)(d), s.to_dense() @ d)
+    assert torch.func.jvp(lambda x: s @ x, (d[0],), (d[1],))[1].tolist() == (s @ d[1]).tolist()
+    with pytest.raises(
+        NotImplementedError, match=r"of the layout torch\.sparse_coo; expected dense tensors to map over"
+    ):
+        torch.vmap(lambda x: x * 2)(s)
+    csr = s.to_sparse_csr()
+    functions = (
+        (lambda a, x: a @ x, [(s, d[0]), (s * 2, d[0]), (csr, d[1])]),
+        (lambda a, x: s @ x, [(s, d[k]) for k in range(4)]),
+        (
+            lambda a, x: torch.sparse_coo_tensor(a._indices() if a.is_sparse else INDEX, x.flatten()[:3], (2, 2)),
+            [(s, d[0]), (s, d[1])],
+        ),
+        (lambda a, x: x.to_sparse() * 2, [(s, d[0]), (s, d[1]), (s, d[1].relu() * 0)]),
+    )
+    for function, calls in functions:
+        compiled = torch.compile(function)
+        for call in calls * 3:
+            made, wanted = compiled(*call), function(*call)
+            assert made.layout is wanted.layout and torch.equal(made.to_dense(), wanted.to_dense())
+
+
+@own
+def test_modes_and_other_classes_come_first(torch, s):
+    seen = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        torch.mm(s, torch.ones(2, 2))
+    assert seen[0] is torch.ones and torch.mm in seen
+
+    class Other:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, len(types)
+
+    assert torch.add(s, Other()) == ("add", 2)
+    assert type(torch.nn.Parameter(torch.ones(2, 2)) + s) is torch.Tensor
+
+
+@own
+def test_comparisons_of_tests(torch, s):
+    close = torch.testing.assert_close
+    close(s, s.clone())
+    close(s, s.coalesce())
+    close(s.to_sparse_csr(), s.to_sparse_csr())
+    close(s, s.to_dense(), check_layout=False)
+    with pytest.raises(AssertionError, match="'layout' do not match"):
+        close(s, s.to_dense())
+    with pytest.raises(AssertionError, match="number of specified values in sparse COO tensors does not match: 2 != 4"):
+        close(s, torch.ones(2, 2).to_sparse())
+    with pytest.raises(AssertionError, match="Tensor-likes are not close"):
+        close(s, s * 2)
+
+
+# --- spoiled parts ---------------------------------------------------------------------------------------------
+@own
+@pytest.mark.parametrize("number", [7, -1, -(2**62), 2**62])
+def test_indices_that_a_program_has_spoiled(torch, number):
+    """Indices can be written through; then ops raise, or give some result, and touch no other memory."""
+    d = torch.ones(3, 3)
+    calls = [
+        lambda s: s.to_dense(),
+        lambda s: s @ d,
+        lambda s: d @ s,
+        lambda s: s @ s,
+        lambda s: s.coalesce(),
+        lambda s: d + s,
+        lambda s: s * d,
+        lambda s: s * s.clone(),
+        lambda s: s + d.to_sparse(),
+        lambda s: s[1],
+        lambda s: s.sum(0),
+        lambda s: torch.sparse.softmax(s, 1),
+        lambda s: s.index_select(0, torch.tensor([0, 2])),
+        lambda s: d.sparse_mask(s),
+        lambda s: s.to_sparse_csr().to_dense(),
+        lambda s: s.to_sparse_csc() @ d,
+        lambda s: torch.cat([s, s]).to_dense(),
+        lambda s: s.t().to_dense(),
+        repr,
+    ]
+    for call in calls:
+        s = torch.sparse_coo_tensor([[0, 1, 2], [1, 0, 2]], [1.0, 2.0, 3.0], (3, 3))
+        c = s.to_sparse_csr()
+        s._indices()[0, 1] = number
+        c.crow_indices()[1] = number
+        c.col_indices()[2] = number
+        for spoiled in (s, c):
+            try:
+                call(spoiled)
+            except (RuntimeError, IndexError, TypeError, OverflowError):
+                pass
+
+
+@own
+def test_threads_that_write_and_read(torch):
+    s, d = torch.eye(3).to_sparse(), torch.ones(3, 2)
+    wrong = []
+
+    def write():
+        for k in range(200):
+            s.copy_(torch.eye(3).to_sparse() if k % 2 else torch.ones(3, 3).to_sparse())
+
+    def read():
+        for _ in range(200):
+            try:
+                s @ d
+            except (RuntimeError, IndexError) as error:
+                wrong.append(str(error))
+
+    threads = [threading.Thread(target=work) for work in (write, read, read)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all("size" in text or "index" in text.lower() or "shape" in text for text in wrong)
+
+
+def test_on_a_gpu(torch, device):
+    s = torch.sparse_coo_tensor(torch.tensor(INDEX), torch.tensor(VALUE), (2, 2)).to(device)
+    assert s.device.type == device and s._indices().device.type == device
+    d = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device)
+    plain = s.to_dense()
+    assert plain.cpu().tolist() == PLAIN
+    for made, wanted in (
+        (s @ d, plain @ d),
+        (s * 2, plain * 2),
+        (s * d, plain * d),
+        (d + s, d + plain),
+        (s @ s, plain @ plain),
+    ):
+        made = made.to_dense() if made.layout is not torch.strided else made
+        assert torch.equal(made, wanted)
+    assert s.to_sparse_csr().to_dense().cpu().tolist() == PLAIN and s.coalesce().cpu().values().tolist() == [3, 3]
+    x = s.coalesce().requires_grad_()
+    torch.sparse.mm(x, d).sum().backward()
+    assert x.grad.to_dense().cpu().tolist() == [[0, 7], [3, 0]]
+    assert torch.sparse.sum(s, 0).cpu().to_dense().tolist() == [3, 3]
