@@ -256,6 +256,62 @@ def test_the_engine_takes_sparse_tensors(torch, s):
     assert torch.func.grad(lambda a: torch.sparse.sum(a * a))(s.coalesce()).grad_fn is None
 
 
+def test_functions_that_keep_a_sparse_tensor(torch):
+    """As graph attention networks do: the sparse tensor is made and saved in `forward`."""
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, index, value, shape, dense):
+            made = torch.sparse_coo_tensor(index, value, shape)
+            ctx.save_for_backward(made, dense)
+            return torch.matmul(made, dense)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            made, dense = ctx.saved_tensors
+            at = made._indices()
+            return None, (gradient @ dense.t())[at[0], at[1]], None, made.t().matmul(gradient)
+
+    value, dense = torch.tensor(VALUE, requires_grad=True), torch.ones(2, 3, requires_grad=True)
+    Product.apply(torch.tensor(INDEX), value, (2, 2), dense).sum().backward()
+    assert value.grad.tolist() == [3, 3, 3] and dense.grad.tolist() == [[3] * 3] * 2
+
+
+@own
+def test_what_would_lose_a_gradient_is_refused(torch, s):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2
+
+    class Sparse(Twice):
+        @staticmethod
+        def forward(ctx, x):
+            return x.to_sparse()
+
+    assert Twice.apply(s).to_dense().tolist() == [[0, 6], [6, 0]]
+    with pytest.raises(
+        NotImplementedError, match=r"Twice\.apply: an argument with a gradient is of the layout torch\.sparse_coo"
+    ):
+        Twice.apply(s.requires_grad_())
+    with pytest.raises(NotImplementedError, match=r"Sparse\.apply: a result with a gradient"):
+        Sparse.apply(torch.ones(2, 2, requires_grad=True))
+    s = s.detach()
+    with (
+        torch.autograd.forward_ad.dual_level(),
+        pytest.raises(NotImplementedError, match="make_dual: the primal is of the layout"),
+    ):
+        torch.autograd.forward_ad.make_dual(s, s)
+    with pytest.raises(NotImplementedError, match="make_dual"):
+        torch.func.jvp(lambda x: x * 2, (s,), (s,))
+    with pytest.raises(NotImplementedError, match="set_: expected a source that is dense"):
+        torch.ones(2).set_(s)
+
+
 @own
 def test_transforms_and_compiled_functions(torch, s):
     d = torch.rand(4, 2, 3)

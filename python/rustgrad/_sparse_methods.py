@@ -16,9 +16,6 @@ _WANTED = {
     "indices": "sparse coordinate",
     "_indices": "sparse coordinate",
     "_values": "sparse coordinate",
-    "sparse_resize_": "sparse coordinate",
-    "sparse_resize_and_clear_": "sparse coordinate",
-    "resize_as_sparse_": "sparse coordinate",
     "_nnz": "sparse",
     "values": "sparse",
     "crow_indices": "sparse row compressed",
@@ -28,11 +25,15 @@ _WANTED = {
 }
 
 
-def _wanting(name, layout):
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        from .sparse._printing import NAMES
+def _refuse(self, name, layout) -> NoReturn:
+    from .sparse._printing import NAMES
 
-        raise RuntimeError(f"{name} expected {layout} tensor layout but got {NAMES[self.layout]}")
+    raise RuntimeError(f"{name} expected {layout} tensor layout but got {NAMES[self.layout]}")
+
+
+def _wanting(name, layout):
+    def method(self: Any) -> NoReturn:
+        _refuse(self, name, layout)
 
     method.__name__ = name
     method.__doc__ = f"RuntimeError: the tensor is not of a {layout} layout."
@@ -128,6 +129,18 @@ class Methods:
         from .sparse import _convert
 
         return _convert.sparse_mask(self, mask)
+
+    def sparse_resize_(self, size, sparse_dim, dense_dim) -> NoReturn:
+        """RuntimeError: the tensor is not of the layout `sparse_coo`."""
+        _refuse(self, "sparse_resize_", "sparse coordinate")
+
+    def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim) -> NoReturn:
+        """RuntimeError: the tensor is not of the layout `sparse_coo`."""
+        _refuse(self, "sparse_resize_and_clear_", "sparse coordinate")
+
+    def resize_as_sparse_(self, the_template) -> NoReturn:
+        """RuntimeError: the tensor is not of the layout `sparse_coo`."""
+        _refuse(self, "resize_as_sparse_", "sparse coordinate")
 
     def smm(self, mat):
         """The product of a sparse matrix and a dense one as a sparse matrix: `torch.smm`."""
