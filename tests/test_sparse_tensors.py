@@ -34,6 +34,7 @@ def test_constructors(torch):
     assert torch.sparse_coo_tensor(torch.zeros(2, 0, dtype=torch.int64), torch.zeros(0, 2)).shape == (0, 0, 2)
     assert torch.sparse_coo_tensor(torch.empty(0, 1, dtype=torch.int64), torch.ones(1), ()).to_dense().item() == 1
     assert torch.sparse_coo_tensor([[0, 1]], VALUE, (2,), is_coalesced=True).is_coalesced()
+    assert torch.sparse_coo_tensor([[1]], [2.0]).is_coalesced()
     for made in (
         torch.sparse_csr_tensor([0, 1, 2], [1, 0], VALUE),
         torch.sparse_csc_tensor([0, 1, 2], [1, 0], [4.0, 3.0]),

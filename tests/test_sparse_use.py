@@ -358,6 +358,8 @@ def test_modes_and_other_classes_come_first(torch, s):
 
     assert torch.add(s, Other()) == ("add", 2)
     assert type(torch.nn.Parameter(torch.ones(2, 2)) + s) is torch.Tensor
+    plain = type("Plain", (torch.Tensor,), {})
+    assert (torch.ones(2, 2).as_subclass(plain) + s).tolist() == [[1, 4], [4, 1]]
 
 
 @own

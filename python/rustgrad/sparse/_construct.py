@@ -136,10 +136,8 @@ def sparse_coo_tensor(
     _invariants.check_coo_parts(index, value)
     shape = _invariants.inferred_size(index, value) if size is None else _check_size("sparse_coo_tensor", size)
     _invariants.check_coo(index, value, shape, bool(is_coalesced))
-    # At most one element is sorted.
-    coalesced = bool(is_coalesced) or index.shape[1] == 0
     name = "SparseCooTensorWithDimsAndTensorsBackward0"
-    return coo(index, _held(value, requires_grad), shape, coalesced, name)
+    return coo(index, _held(value, requires_grad), shape, bool(is_coalesced), name)
 
 
 def _sparse_coo_tensor_unsafe(

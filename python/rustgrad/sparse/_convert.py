@@ -97,10 +97,20 @@ def begins(line, count, dtype=_C.int64):
 
 
 def lines_of(pointers, count):
-    """The line of each of `count` elements, from where lines begin: (..., count), without reading a number."""
-    pointers = pointers.long().contiguous()
-    at = ops["arange"](count, device=pointers.device).expand(*pointers.shape[:-1], count).contiguous()
-    return ops["searchsorted"](pointers, at, right=True) - 1
+    """The line of each of `count` elements, from where lines begin: (..., count).
+
+    Raises:
+        RuntimeError: the pointers are not ascending from zero to `count`: a program has written to them.
+    """
+    if pointers.is_meta:
+        return pointers.new_empty((*pointers.shape[:-1], count), dtype=_C.int64)
+    lengths = pointers.long().diff(dim=-1)
+    lines = lengths.shape[-1]
+    if not bool((((lengths >= 0) & (lengths <= count)).all(-1) & (lengths.sum(-1) == count)).all()):
+        raise RuntimeError(
+            "the pointers of a sparse tensor have been changed: they do not ascend to the number of elements"
+        )
+    return (ops["repeat_interleave"](lengths.flatten()) % max(lines, 1)).reshape(*lengths.shape[:-1], count)
 
 
 def as_coo(self):

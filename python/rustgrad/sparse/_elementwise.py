@@ -43,7 +43,7 @@ def mul(self, other):
     if is_sparse(other):
         return _common(self, other)
     if other.numel() == 1 and other.dim() <= self.dim():
-        return with_value(self, self._value * other.reshape(()).to(ops_dtype(self, other)))
+        return with_value(self, self._value.to(ops_dtype(self, other)) * other.reshape(()))
     if _C.Size(_broadcast(self.shape, other.shape, "mul")) != self.shape:
         raise RuntimeError(
             f"mul: a sparse tensor is not expanded; expected a dense factor that expands to {tuple(self.shape)}, got "

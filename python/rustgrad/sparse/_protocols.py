@@ -94,6 +94,10 @@ class Protocols:
         Raises:
             RuntimeError: a memory format that is not `preserve_format`.
         """
+        model = args[0] if args else kwargs.get("other")
+        if isinstance(model, Protocols):
+            kwargs.pop("other", None)
+            args = (model.device, model.dtype, *args[1:])
         device, dtype, non_blocking, copy, memory_format = _C._to_arguments(args, kwargs)
         if memory_format not in (None, _formats.preserve_format):
             raise RuntimeError("to: memory format option is only supported by strided tensors")

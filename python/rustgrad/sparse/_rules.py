@@ -78,7 +78,7 @@ _ANSWERED = (
     "is_nonzero is_same_size detach"
 ).split()
 # Ops of which a sparse tensor has no in-place form, though the table of ops has.
-_NOT_IN_PLACE = {"squeeze", "unsqueeze", "swapaxes", "swapdims", "addmm", "addmv", "isnan", "cat"}
+_NOT_IN_PLACE = {"squeeze", "unsqueeze", "swapaxes", "swapdims", "addmm", "addmv"}
 
 
 def _empty_like(self, *, memory_format=None, **kwargs):

@@ -53,7 +53,7 @@ def _ordered(self, order):
         index = ops["stack"]([index[d] for d in order[:sparse]])
     value = self._value.permute(0, *(d - sparse + 1 for d in order[sparse:]))
     coalesced = self._coalesced and index is self._index
-    return coo(index, value, [self.shape[d] for d in order], coalesced or index.shape[1] == 0)
+    return coo(index, value, [self.shape[d] for d in order], coalesced)
 
 
 def permute(self, *dims):
@@ -142,7 +142,7 @@ def squeeze(self, dim=None):
 def _kept(self, there, coalesced):
     """The elements of which a mask says so, as (index, value)."""
     at = there.nonzero().flatten()
-    return self._index.index_select(1, at), self._value.index_select(0, at), coalesced or at.shape[0] == 0
+    return self._index.index_select(1, at), self._value.index_select(0, at), coalesced
 
 
 def select(self, dim, index):
@@ -218,7 +218,7 @@ def index_select(self, dim, index):
     at = order.index_select(0, at)
     columns = self._index.index_select(1, at)
     columns = ops["cat"]([columns[:dim], which[None], columns[dim + 1 :]])
-    return coo(columns, self._value.index_select(0, at), size, columns.shape[1] == 0)
+    return coo(columns, self._value.index_select(0, at), size)
 
 
 def runs(first, end):

@@ -37,7 +37,8 @@ def coo(index, value, shape, coalesced=False, name=None):
         name (str): of the op that made it, as it is printed.
     """
     made = bare(CooTensor, shape, value.dtype)
-    made._index, made._value, made._coalesced, made._made_by = index, value, coalesced, name
+    # One element is sorted.
+    made._index, made._value, made._coalesced, made._made_by = index, value, coalesced or index.shape[1] < 2, name
     return made
 
 
@@ -80,10 +81,10 @@ class SparseTensor(_protocols.Protocols, _grads.Gradients, Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         from ._rules import call
 
-        # Another class that overrides ops decides first what it makes of sparse tensors.
-        if any(
-            not issubclass(t, SparseTensor) and t.__torch_function__ is not Tensor.__torch_function__ for t in types
-        ):
+        # A class with an override of its own decides what it makes of sparse tensors.
+        ours = Tensor.__torch_function__.__func__
+        others = (t for t in types if not issubclass(t, SparseTensor))
+        if any(getattr(t.__torch_function__, "__func__", None) is not ours for t in others):
             return NotImplemented
         return call(func, args, kwargs or {})
 
