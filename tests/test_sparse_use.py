@@ -71,6 +71,29 @@ def test_sparse_parameters(torch, s):
         layer.weight.mul_(2)
 
 
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"weight_decay": 0.5}, {"momentum": 0.9, "foreach": False}])
+def test_steps_of_sparse_parameters(torch, options):
+    if target.STAND_IN and "weight_decay" in options:
+        pytest.skip("PyTorch decays dense gradients only")
+    sparse = torch.nn.Parameter(torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2)).coalesce())
+    dense = torch.nn.Parameter(sparse.detach().to_dense())
+    there = dense.detach() != 0
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for weight, product in ((sparse, torch.sparse.mm), (dense, lambda w, x: torch.mm(w * there, x))):
+        optimizer = torch.optim.SGD([weight], lr=0.1, **options)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (product(weight, x) ** 2).sum().backward()
+            norm = torch.nn.utils.clip_grad_norm_([weight], 5.0)
+            optimizer.step()
+        weight.norm_seen = norm
+    assert torch.allclose(sparse.detach().to_dense(), dense.detach()) and torch.allclose(sparse.norm_seen, dense.norm_seen)
+    assert sparse.is_leaf and sparse.requires_grad and isinstance(sparse, torch.nn.Parameter)
+    if not target.STAND_IN:
+        with pytest.raises(NotImplementedError, match="_fused_adam_: not implemented for sparse_coo tensors"):
+            torch.optim.Adam([sparse]).step()
+
+
 # --- the backward graph ----------------------------------------------------------------------------------------
 def test_leaves_and_history(torch, s):
     leaf = torch.sparse_coo_tensor(INDEX, VALUE, (2, 2), requires_grad=True)

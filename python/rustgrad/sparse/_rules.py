@@ -11,7 +11,7 @@ import functools
 from .. import _C, _functions
 from .._C import Tensor, ops
 from ..autograd.grad_mode import no_grad
-from . import _elementwise, _products, _reduce, _shape
+from . import _elementwise, _lists, _products, _reduce, _shape
 from ._tensor import CooTensor, SparseTensor, is_sparse, refuse
 
 _RULES = {
@@ -136,6 +136,9 @@ def table():
     put("nn.functional.relu", _relu)
     rules["empty_like"] = (_empty_like, False)
     rules["zero_"] = (_zero_, True)
+    rules["_fused_sgd_"] = (_lists.fused_sgd, False)
+    rules["_foreach_norm"] = (_lists.foreach_norm, False)
+    rules["_foreach_mul_"] = (_lists.foreach_mul_, False)
     for name, other in _REFLECTED.items():
         rules[name] = (_swapped(_RULES[other]), False)
     for name in _ANSWERED:
