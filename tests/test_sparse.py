@@ -107,6 +107,17 @@ def test_values_of_each_dtype(torch, name, dtype):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_values_on_each_device(torch, name, device):
+    s, d = samples(torch, torch.float32)[name], torch.arange(20.0).reshape(4, 5) - 7
+    moved, there = s.to(device), d.to(device)
+    for what, function in {**SAME, **{k: lambda t, s, d, f=f: f(s, d) for k, f in PRODUCTS.items()}}.items():
+        if device == "cpu" or what != "converted":  # a GPU has no complex numbers
+            made = run(function, torch, moved, there)
+            assert made.device == moved.device
+            check(made.cpu(), run(function, torch, s.to_dense(), d))
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("layout", ["sparse_csr", "sparse_csc"])
 def test_compressed_layouts(torch, name, layout):
     s = samples(torch, torch.float64)[name]

@@ -296,6 +296,26 @@ def test_errors_say_what_to_do(torch, s):
 
 
 @own
+def test_each_rule_is_of_an_op(torch, s):
+    rules = __import__(f"{torch.__name__}.sparse._rules", fromlist=["_rules"])
+    named = {
+        *rules._RULES,
+        *rules._REFLECTED,
+        *rules._ANSWERED,
+        *rules._elementwise.LINEAR,
+        *rules._elementwise.KEEPS_ZERO,
+    }
+    assert [n for n in named if n not in torch._C.ops and not hasattr(torch.Tensor, n)] == []
+    assert torch.permute(input=s, dims=(1, 0)).shape == (2, 2) and torch.cat(tensors=[s, s], dim=1).shape == (2, 4)
+    assert torch.add(input=s, other=s).layout is torch.mul(other=s, input=s).layout is torch.sparse_coo
+    assert torch.transpose(input=s, dim0=0, dim1=1).shape == (2, 2) and torch.sum(input=s, dim=0).shape == (2,)
+    d = torch.ones(2, 2)
+    for call in (lambda: d.index_select(0, s), lambda: torch.zeros(2).new_zeros(s), lambda: torch.where(d > 0, d, s)):
+        with pytest.raises((NotImplementedError, TypeError)):
+            call()
+
+
+@own
 def test_no_attribute_reads_the_body(torch, s):
     """Each attribute of tensors is an op, which goes through the table, or one that sparse tensors answer."""
     known = set(

@@ -87,7 +87,9 @@ def test_steps_of_sparse_parameters(torch, options):
             norm = torch.nn.utils.clip_grad_norm_([weight], 5.0)
             optimizer.step()
         weight.norm_seen = norm
-    assert torch.allclose(sparse.detach().to_dense(), dense.detach()) and torch.allclose(sparse.norm_seen, dense.norm_seen)
+    assert torch.allclose(sparse.detach().to_dense(), dense.detach()) and torch.allclose(
+        sparse.norm_seen, dense.norm_seen
+    )
     assert sparse.is_leaf and sparse.requires_grad and isinstance(sparse, torch.nn.Parameter)
     if not target.STAND_IN:
         with pytest.raises(NotImplementedError, match="_fused_adam_: not implemented for sparse_coo tensors"):

@@ -10,6 +10,7 @@ import functools
 
 from .. import _C, _functions
 from .._C import Tensor, ops
+from .._formats import sparse_coo
 from ..autograd.grad_mode import no_grad
 from . import _elementwise, _lists, _products, _reduce, _shape
 from ._tensor import CooTensor, SparseTensor, is_sparse, refuse
@@ -77,6 +78,11 @@ _ANSWERED = (
     "numel is_floating_point is_complex is_signed is_inference is_conj is_neg resolve_conj resolve_neg get_device detach_ "
     "is_nonzero is_same_size detach"
 ).split()
+# Ops whose first argument may be dense, or a list.
+_MIXED = set(
+    "add sub subtract rsub mul multiply div divide true_divide floor_divide __floordiv__ pow copy_ __getitem__ cat concat "
+    "concatenate stack hstack vstack row_stack mm matmul mv bmm addmm addmv nn.functional.linear".split()
+)
 # Ops of which a sparse tensor has no in-place form, though the table of ops has.
 _NOT_IN_PLACE = {"squeeze", "unsqueeze", "swapaxes", "swapdims", "addmm", "addmv"}
 
@@ -130,9 +136,9 @@ def table():
     for name in (*_elementwise.LINEAR, *_elementwise.KEEPS_ZERO):
         if name in ops:
             linear = name in _elementwise.LINEAR
-            put(name, _elementwise.unary(name, linear), _checked_unary(name, linear))
+            put(name, _of_sparse(_elementwise.unary(name, linear), name), _checked_unary(name, linear))
     for name, rule in _RULES.items():
-        put(name, rule)
+        put(name, rule if name in _MIXED else _of_sparse(rule, name))
     put("nn.functional.relu", _relu)
     rules["empty_like"] = (_empty_like, False)
     rules["zero_"] = (_zero_, True)
@@ -144,6 +150,17 @@ def table():
     for name in _ANSWERED:
         rules[name] = (_answer(name), False)
     return _by_object(rules)
+
+
+def _of_sparse(rule, name):
+    """A rule that is asked of sparse tensors alone: with a dense one, another argument is sparse, which no op takes."""
+
+    def checked(self, *args, **kwargs):
+        if not is_sparse(self):
+            refuse(f"{name} with a sparse argument", sparse_coo)
+        return rule(self, *args, **kwargs)
+
+    return checked
 
 
 def _by_object(rules):

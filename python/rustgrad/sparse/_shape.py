@@ -56,8 +56,9 @@ def _ordered(self, order):
     return coo(index, value, [self.shape[d] for d in order], coalesced)
 
 
-def permute(self, *dims):
+def permute(self, *order, dims=None):
     """The dimensions in another order: sparse ones stay before dense ones."""
+    dims = order if dims is None else dims
     dims = dims[0] if len(dims) == 1 and not hasattr(dims[0], "__index__") else dims
     if not isinstance(self, CooTensor):
         if self.dim() == 2 and [dimension(self, d) for d in dims] == [1, 0]:
