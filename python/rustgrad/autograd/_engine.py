@@ -60,14 +60,23 @@ def _check_grad(i, out, grad, batched):
     return grad
 
 
+# The class of sparse tensors, which their module sets when it is loaded: not every program needs it.
+sparse: tuple[type[Any], ...] = ()
+
+
+def is_sparse(tensor):
+    """Whether it is a tensor of a sparse layout."""
+    return isinstance(tensor, sparse)
+
+
 def as_values(tensor):
     """What the engine takes for a tensor: of a sparse one its values."""
-    return tensor._value if hasattr(tensor, "_in_pattern") else tensor
+    return tensor._value if is_sparse(tensor) else tensor
 
 
 def _run(outputs, grads, keep, create, inputs, allow_unused, accumulate):
     """The engine's pass. It knows dense tensors: a sparse one stands for its values, and its gradient has its indices."""
-    if not any(hasattr(t, "_in_pattern") for t in (*outputs, *inputs, *grads)):
+    if not sparse or not any(map(is_sparse, (*outputs, *inputs, *grads))):
         return _C._run_backward(outputs, grads, keep, create, inputs, allow_unused, accumulate)
     from ..sparse._grads import gradient_as_values
 
@@ -76,7 +85,7 @@ def _run(outputs, grads, keep, create, inputs, allow_unused, accumulate):
     found = _C._run_backward(next(dense), grads, keep, create, next(dense), allow_unused, accumulate)
     if accumulate:
         return found
-    return tuple(t._in_pattern(g) if hasattr(t, "_in_pattern") else g for t, g in zip(inputs, found, strict=True))
+    return tuple(t._in_pattern(g) if is_sparse(t) else g for t, g in zip(inputs, found, strict=True))
 
 
 def _implicit_grad(out):

@@ -21,6 +21,7 @@ from typing import Any
 from .. import _C
 from .._base import Tensor, stack, zeros, zeros_like
 from ._engine import grad as autograd_grad
+from ._engine import is_sparse
 from .function import Function
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -44,7 +45,7 @@ def _differentiable(outputs):
 
 def _of_dense(func, inputs, masked):
     """A function and its inputs, with the values of sparse inputs in their place."""
-    if not any(hasattr(x, "_in_pattern") for x in inputs):
+    if not any(map(is_sparse, inputs)):
         return func, inputs
     from ..sparse._grads import of_values
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
+from ..autograd import _engine
 
 
 class Gradients:
@@ -168,6 +169,9 @@ class Gradients:
         lambda self, hooks: _C._set_hooks(self._value, hooks, True),
         doc="The post-accumulate-grad hooks of the values.",
     )
+
+
+_engine.sparse = (Gradients,)
 
 
 def gradient_as_values(output, grad):
