@@ -220,6 +220,9 @@ def test_sums_and_softmax_over_what_is_specified(torch):
     assert b.to_dense().tolist() == [True, False] and torch.sparse.sum(b).item() == 1 and b._nnz() == 2
     assert s.int().sum().dtype == torch.int64 and torch.sparse.sum(s.int(), 0).dtype == torch.int32
     assert torch.sparse.sum(s, dtype=torch.float32).dtype == torch.float32
+    assert torch.tensor(3.0).to_sparse().sum().item() == 3
+    with pytest.raises(RuntimeError, match="alpha must not be a floating point number"):
+        torch.add(s.int(), s.int(), alpha=0.5)
 
 
 def test_reduced_and_sampled_products(torch):

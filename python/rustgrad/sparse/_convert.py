@@ -123,7 +123,7 @@ def as_coo(self):
     pair = [line.flatten(), plain.flatten()] if row else [plain.flatten(), line.flatten()]
     which = ops["arange"](math.prod(batch), device=plain.device)[:, None].expand(-1, count).flatten()
     index = ops["cat"]([indices_of(which, batch), ops["stack"](pair)])
-    value = self._value.reshape(-1, *self._value.shape[len(batch) + 1 :])
+    value = self._value.reshape(math.prod(batch) * count, *self._value.shape[len(batch) + 1 :])
     return coo(index, value, self.shape, row, "ToSparseBackward0")
 
 
@@ -150,7 +150,7 @@ def _batched(self, layout, dense_dim):
     """Each matrix of a dense batch compressed: all have to have the same number of elements."""
     n = self.dim() - dense_dim
     name = layout._name.removeprefix("sparse_")
-    matrices = self.reshape(-1, *self.shape[n - 2 :])
+    matrices = self.reshape(math.prod(self.shape[: n - 2]), *self.shape[n - 2 :])
     if matrices.shape[0] == 0:
         raise RuntimeError(f"to_sparse_{name}: expected a batch that is not empty, got shape {tuple(self.shape)}")
     made = [coo_to_compressed(dense_to_coo(matrix, 2), layout) for matrix in matrices]

@@ -151,6 +151,8 @@ def _joined(self, other, alpha, name):
     """The sum of two sparse tensors: the elements that either has."""
     a, b = _pair(self, other, name)
     dtype = ops_dtype(a, b)
+    if isinstance(alpha, float) and not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"{name}: For integral input tensors, argument alpha must not be a floating point number.")
     value = b._value.to(dtype)
     if dtype == _C.bool:
         value = value & bool(alpha)

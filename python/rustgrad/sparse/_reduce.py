@@ -34,7 +34,7 @@ def sum(self, dim=None, keepdim=False, *, dtype=None):
     everything = dim is None or not hasattr(dim, "__index__") and not len(dim)
     if self.dtype == _C.bool and isinstance(self, CooTensor):
         self = coalesce(self)  # equal indices are one element
-    if everything and not keepdim:
+    if everything and not keepdim or self.dim() == 0:
         return _widened(self._value, dtype).sum()
     if not isinstance(self, CooTensor) and not keepdim:
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
@@ -55,7 +55,8 @@ def _over(whole, value, dims, keepdim):
         for d in (range(sparse) if keepdim else left)
     ]
     stays = len(left) == sparse and whole._coalesced
-    return coalesce(coo(ops["stack"](rows), value, size, stays))
+    index = ops["stack"](rows) if rows else whole._index[:0]
+    return coalesce(coo(index, value, size, stays))
 
 
 def sparse_sum(input, dim=None, dtype=None):
