@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, NoReturn
 
 from .. import _C, _conversions, _formats
@@ -64,13 +65,6 @@ class Protocols:
         """RuntimeError: indices and values have addresses of their own."""
         raise RuntimeError("data_ptr: Cannot access data pointer of Tensor that doesn't have storage")
 
-    for _name in (
-        "storage untyped_storage _typed_storage storage_type share_memory_ is_shared is_set_to set_ resize resize_ resize_as "
-        "new_empty_strided"
-    ).split():
-        locals()[_name] = _without_storage(_name)
-    del _name
-
     def dim_order(self, *, ambiguity_check: Any = False) -> NoReturn:
         """AttributeError: there are no strides."""
         raise AttributeError(
@@ -116,10 +110,6 @@ class Protocols:
         for name, part in zip(made._parts, moved, strict=False):
             setattr(made, name, part)
         return made
-
-    for _name, _dtype in _conversions.DTYPES.items():
-        locals()[_name] = _to(_name, _dtype)
-    del _name, _dtype
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """Without an argument the type's name (`torch.sparse.FloatTensor`), else the tensor converted to that type."""
@@ -256,5 +246,14 @@ class Protocols:
         from ._rebuild import parts_of
 
         if getattr(self, "_is_param", False):
-            return (_rebuild_parameter, (self.detach(), self.requires_grad, None))
+            return (_rebuild_parameter, (self.detach(), self.requires_grad, OrderedDict()))
         return (_rebuild_sparse_tensor, parts_of(self))
+
+
+for _name in (
+    "storage untyped_storage _typed_storage storage_type share_memory_ is_shared is_set_to set_ resize resize_ resize_as "
+    "new_empty_strided"
+).split():
+    setattr(Protocols, _name, _without_storage(_name))
+for _name, _dtype in _conversions.DTYPES.items():
+    setattr(Protocols, _name, _to(_name, _dtype))
