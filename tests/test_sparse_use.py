@@ -184,6 +184,25 @@ def test_functions_that_keep_a_sparse_tensor(torch):
     assert value.grad.tolist() == [3, 3, 3] and dense.grad.tolist() == [[3] * 3] * 2
 
 
+def test_functions_that_return_a_sparse_gradient(torch):
+    class Rows(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, weight, index):
+            ctx.save_for_backward(index)
+            ctx.shape = weight.shape
+            return weight[index]
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (index,) = ctx.saved_tensors
+            return torch.sparse_coo_tensor(index[None], gradient, ctx.shape), None
+
+    weight = torch.ones(3, 2, requires_grad=True)
+    Rows.apply(weight, torch.tensor([2, 0, 2])).sum().backward()
+    gradient = weight.grad.to_dense() if target.STAND_IN else weight.grad
+    assert gradient.tolist() == [[1, 1], [0, 0], [2, 2]]
+
+
 @own
 def test_what_would_lose_a_gradient_is_refused(torch, s):
     class Twice(torch.autograd.Function):
