@@ -123,8 +123,7 @@ def test_functions_of_aten(torch):
     "call",
     [
         "export.export(None)",
-        "sparse.mm(1, 2)",
-        "sparse_coo_tensor([[0]], [1.0])",
+        "sparse_bsr_tensor([0, 1], [0], [1.0])",
         "ao.quantization.quantize_dynamic(None)",
         "quantization.prepare(None)",
         "distributed.rpc.init_rpc('a')",

@@ -545,9 +545,9 @@ def test_dense_tensors_answer_for_sparse_ones(torch):
     ):
         with pytest.raises(RuntimeError, match=f"{name} expected {layout} tensor layout but got Strided"):
             getattr(x, name)()
-    for name in ("to_sparse", "to_sparse_csr", "to_mkldnn"):
-        with pytest.raises(NotImplementedError, match=f"{name}: all tensors are strided here"):
-            getattr(x, name)()
+    with pytest.raises(NotImplementedError, match="to_mkldnn: there are no tensors of that layout"):
+        x.to_mkldnn()
+    assert x.to_dense() is x and not x.is_sparse and not x.is_sparse_csr and x.layout is torch.strided
 
 
 def test_copy_takes_numbers(torch):

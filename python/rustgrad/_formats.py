@@ -1,4 +1,4 @@
-"""`layout` and `memory_format` values. Tensors here are strided; a memory format is a request about strides."""
+"""`layout` and `memory_format` values. A memory format is a request about the strides of dense tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,18 @@ class _Constant:
 
 
 class layout(_Constant):
-    """The storage layout of a tensor: `strided`. The sparse ones are names: no tensor has them."""
+    """How a tensor holds its elements: `strided`, or one of the sparse layouts; those of blocks are names alone."""
+
+    def __reduce__(self) -> Any:
+        return (get_layout, (repr(self),))
+
+
+def get_layout(name: str) -> layout:
+    """The layout of a name such as "torch.sparse_coo": what a pickle calls."""
+    found = globals().get(str(name).removeprefix("torch."))
+    if not isinstance(found, layout):
+        raise RuntimeError(f"expected the name of a layout, got {name!r}")
+    return found
 
 
 class memory_format(_Constant):

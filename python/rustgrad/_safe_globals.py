@@ -14,6 +14,7 @@ from typing import Any
 from . import _C, _utils
 from ._C import Size, Tensor
 from ._C import device as _device
+from ._formats import get_layout
 from ._unpickler import CheckpointError
 from .storage import _KINDS
 
@@ -22,7 +23,7 @@ BLOCKED = ("sys", "os", "posix", "nt")
 OWN = __name__.partition(".")[0]
 _DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
 _REBUILDERS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
-               "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage")  # fmt: skip
+               "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor")  # fmt: skip
 _safe = []
 
 
@@ -87,6 +88,7 @@ def known_globals() -> dict[Any, Any]:
     known |= {("torch.storage", "UntypedStorage"): None, ("torch", "UntypedStorage"): None}
     known |= {("torch", "Size"): Size, ("torch", "device"): _device, ("torch", "Tensor"): Tensor}
     known |= {("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2}
+    known |= {("torch.serialization", "_get_layout"): get_layout}
     known |= {("torch.nn.parameter", "Parameter"): Parameter, ("_codecs", "encode"): _latin1}
     known |= {("collections", c.__name__): c for c in (OrderedDict, Counter, defaultdict)}
     known |= {(m, "_reconstructor"): _reconstructed for m in ("copyreg", "copy_reg")}
@@ -100,7 +102,13 @@ def calls() -> Any:
     """What a pickle may call -> what is called instead, or None for itself."""
     made = {getattr(_utils, name): None for name in (*_REBUILDERS, "_rebuild_from_type_v2")}
     made |= {cls: None for cls in (Size, _device, set, frozenset, complex, slice, OrderedDict, Counter, defaultdict)}
-    made |= {bytearray: _bytes_of, bytes: lambda *data: bytes(_bytes_of(*data)), _latin1: None, _reconstructed: None}
+    made |= {
+        get_layout: None,
+        bytearray: _bytes_of,
+        bytes: lambda *data: bytes(_bytes_of(*data)),
+        _latin1: None,
+        _reconstructed: None,
+    }
     return made | {value: None for value in allowed().values() if callable(value)}
 
 

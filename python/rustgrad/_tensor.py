@@ -20,6 +20,8 @@ class _Methods:
     # --- shape and memory ------------------------------------------------------------------------------------
     def is_set_to(self, tensor):
         """Whether both tensors have the same memory, shape, strides and dtype."""
+        if tensor.layout is not self.layout:
+            return False
         return _C._storage_info(self)[:4] == _C._storage_info(tensor)[:4] and self.shape == tensor.shape
 
     def resize_(self, *sizes, memory_format=None):
@@ -125,6 +127,8 @@ class _Methods:
         """Shares the memory of another tensor or storage: all of it, or with `size` and `stride` from an offset on."""
         if source is None:
             source = ops["empty"](0, dtype=self.dtype, device=self.device)
+        elif isinstance(source, Tensor) and source.layout is not _formats.strided:
+            raise NotImplementedError(f"set_: expected a source that is dense, got one of the layout {source.layout}")
         elif not isinstance(source, Tensor):
             stored = getattr(source, "dtype", self.dtype)
             if stored != self.dtype:
@@ -309,7 +313,7 @@ class _Methods:
 
     @property
     def layout(self):
-        """Always `strided`."""
+        """`strided`; a sparse tensor has another."""
         return _formats.strided
 
     def resolve_conj(self):
@@ -319,10 +323,6 @@ class _Methods:
     def resolve_neg(self):
         """The tensor itself: there are no lazy negatives."""
         return self
-
-    def to_dense(self, dtype=None, *, masked_grad=None):
-        """The tensor itself: there are no sparse tensors."""
-        return self if dtype is None else self.to(dtype)
 
     def share_memory_(self):
         """Moves the memory under the tensor to shared memory, which other processes that get the tensor see and write.
@@ -382,7 +382,7 @@ def _false(name):
 
 
 _ABSENT = dict([
-    _never("is_sparse", "tensors are dense."), _never("is_sparse_csr", "tensors are dense."),
+    _never("is_sparse", "the tensor is dense."), _never("is_sparse_csr", "the tensor is dense."),
     _never("is_quantized", "there are no quantised dtypes."),
     _never("is_mkldnn", "tensors are strided."), _never("is_nested", "tensors are rectangular."),
     *(_never(f"is_{kind}", "the GPU is called gpu.") for kind in ("mps", "xpu", "xla", "mtia", "maia", "ipu", "vulkan")),

@@ -33,7 +33,7 @@ def _tensor_str(self: _C.Tensor, indent: int) -> str:
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
     """Text that is open, with what follows the numbers, broken before 80 columns, and the closing parenthesis."""
-    lines, last = [tensor_str], len(tensor_str) - tensor_str.rfind("\n") - 1
+    lines, last = [tensor_str], len(tensor_str) - tensor_str.rfind("\n") + 1
     for suffix in suffixes:
         if force_newline or last + len(suffix) + 2 > PRINT_OPTS.linewidth:
             lines.append(",\n" + " " * indent + suffix)

@@ -82,6 +82,12 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     return empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
 
 
+def _rebuild_sparse_tensor(layout, data):
+    from .sparse._rebuild import rebuilt
+
+    return rebuilt(layout, data)
+
+
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     from .nn.parameter import Parameter
 

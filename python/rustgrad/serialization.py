@@ -30,6 +30,7 @@ from typing import IO, Any
 from . import _C, _utils
 from ._C import Tensor
 from ._C import device as _device
+from ._formats import strided
 from ._renamed import is_renamed
 from ._safe_globals import (
     BLOCKED,
@@ -118,6 +119,8 @@ class _Writer:
             made = (_utils._rebuild_parameter, (t.detach(), t.requires_grad, OrderedDict()))
             return (_utils._rebuild_parameter_with_state, (*made[1], state)) if state else made
         _utils._warn_of_hooks(t)
+        if t.layout is not strided:
+            return t.__reduce_ex__(2)
         if t.is_meta:
             made = (_utils._rebuild_meta_tensor_no_storage, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad))
             return (_utils._rebuild_from_type_v2, (made[0], type(t), made[1], state)) if state else made

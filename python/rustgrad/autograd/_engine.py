@@ -60,6 +60,34 @@ def _check_grad(i, out, grad, batched):
     return grad
 
 
+# The class of sparse tensors, which their module sets when it is loaded: not every program needs it.
+sparse: tuple[type[Any], ...] = ()
+
+
+def is_sparse(tensor):
+    """Whether it is a tensor of a sparse layout."""
+    return isinstance(tensor, sparse)
+
+
+def as_values(tensor):
+    """What the engine takes for a tensor: of a sparse one its values."""
+    return tensor._value if is_sparse(tensor) else tensor
+
+
+def _run(outputs, grads, keep, create, inputs, allow_unused, accumulate):
+    """The engine's pass. It knows dense tensors: a sparse one stands for its values, and its gradient has its indices."""
+    if not sparse or not any(map(is_sparse, (*outputs, *inputs, *grads))):
+        return _C._run_backward(outputs, grads, keep, create, inputs, allow_unused, accumulate)
+    from ..sparse._grads import gradient_as_values
+
+    grads = tuple(gradient_as_values(out, g) for out, g in zip(outputs, grads, strict=True))
+    dense = (tuple(map(as_values, tensors)) for tensors in (outputs, inputs))
+    found = _C._run_backward(next(dense), grads, keep, create, next(dense), allow_unused, accumulate)
+    if accumulate:
+        return found
+    return tuple(t._in_pattern(g) if is_sparse(t) else g for t, g in zip(inputs, found, strict=True))
+
+
 def _implicit_grad(out):
     if not _is_edge(out) and not out.requires_grad:
         return None
@@ -139,7 +167,7 @@ def backward(
     grads = make_grads(outputs, grad_tensors)
     if retain_graph is None:
         retain_graph = create_graph
-    _C._run_backward(outputs, grads, retain_graph, create_graph, chosen, True, True)
+    _run(outputs, grads, retain_graph, create_graph, chosen, True, True)
 
 
 def grad(
@@ -195,7 +223,7 @@ def grad(
     if is_grads_batched:
         result = _batched(outputs, grads, retain_graph, create_graph, chosen, allow_unused)
     else:
-        result = _C._run_backward(outputs, grads, retain_graph, create_graph, chosen, allow_unused, False)
+        result = _run(outputs, grads, retain_graph, create_graph, chosen, allow_unused, False)
     if materialize_grads:
         if any(r is None and _is_edge(i) for r, i in zip(result, chosen, strict=True)):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
@@ -225,7 +253,7 @@ def _batched(outputs, grads, retain_graph, create_graph, inputs, allow_unused):
     def one_row(row):
         row = iter(row)
         grads_of_row = tuple(None if g is None else next(row) for g in grads)
-        result = _C._run_backward(outputs, grads_of_row, retain_graph, create_graph, inputs, allow_unused, False)
+        result = _run(outputs, grads_of_row, retain_graph, create_graph, inputs, allow_unused, False)
         defined.extend(r is not None for r in result)
         return [r for r in result if r is not None]
 

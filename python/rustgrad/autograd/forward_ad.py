@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from .. import _C
 from .._base import Tensor
 from .._C import _is_fwd_grad_enabled
+from .._formats import strided
 from .grad_mode import context_decorator
 
 P = ParamSpec("P")
@@ -69,6 +70,8 @@ def _dual(tensor, tangent, number):
     for what, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
+        if t.layout is not strided:
+            raise NotImplementedError(f"make_dual: the {what} is of the layout {t.layout}; expected dense tensors")
     return _C._make_dual(tensor, tangent, number)
 
 

@@ -15,6 +15,8 @@ from typing import Any
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
 from .._C import _forward_levels, _is_fwd_grad_enabled, _set_fwd_grad_enabled
+from .._formats import strided
+from . import _engine
 from .grad_mode import no_grad
 
 __all__ = [
@@ -136,7 +138,8 @@ def _run_backward(self, grads):
                 f"function {_name(fn)} returned a gradient different than None at position {i + 1}, "
                 "but the corresponding forward input was not a Variable"
             )
-    return results
+    # The engine adds dense gradients.
+    return tuple(r.to_dense() if _engine.is_sparse(r) else r for r in results) if _engine.sparse else results
 
 
 class _Ctx(FunctionCtx):
@@ -318,6 +321,7 @@ def _record(cls, ctx, args, output, separate, levels):
         )
     recorded = any(ctx.needs_input_grad)
     if recorded:
+        _check_layouts(cls, args, outputs)
         ctx._output_meta = tuple(
             (o.shape, o.dtype, o.device, _is_among(o, ctx._non_differentiable) or not _is_continuous(o.dtype))
             if isinstance(o, Tensor)
@@ -337,6 +341,20 @@ def _record(cls, ctx, args, output, separate, levels):
         propagate(cls, ctx, args, raw, outputs)
     ctx._dirty = ctx._non_differentiable = ctx.saved_for_forward = ()
     return outputs[0] if single else outputs
+
+
+def _check_layouts(cls, args, outputs):
+    """NotImplementedError: a tensor whose gradient is wanted is sparse, so that its place in the graph is its values'."""
+    for what, tensors in (
+        ("an argument", [a for a in args if getattr(a, "requires_grad", False)]),
+        ("a result", outputs),
+    ):
+        for t in tensors:
+            if isinstance(t, Tensor) and t.layout is not strided:
+                raise NotImplementedError(
+                    f"{cls.__name__}.apply: {what} with a gradient is of the layout {t.layout}; expected dense tensors. Hint: "
+                    "take the values, and make the sparse tensor inside."
+                )
 
 
 def _is_among(value, values):

@@ -21,6 +21,7 @@ from typing import Any
 from .. import _C
 from .._base import Tensor, stack, zeros, zeros_like
 from ._engine import grad as autograd_grad
+from ._engine import is_sparse
 from .function import Function
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -40,6 +41,15 @@ def _is_inexact(x):
 
 def _differentiable(outputs):
     return tuple(o for o in _as_tuple(outputs) if isinstance(o, Tensor) and o.requires_grad)
+
+
+def _of_dense(func, inputs, masked):
+    """A function and its inputs, with the values of sparse inputs in their place."""
+    if not any(map(is_sparse, inputs)):
+        return func, inputs
+    from ..sparse._grads import of_values
+
+    return of_values(func, inputs, masked)
 
 
 def _check_inputs(inputs):
@@ -357,7 +367,7 @@ def gradcheck(
         check_batched_grad, check_batched_forward_grad (bool): `vmap` over backward, or forward mode, must equal a loop.
         fast_mode (bool): compare one product of the Jacobian with random vectors instead of all its elements: two
             evaluations and one backward for each input and output, whatever their sizes.
-        masked: accepted, without effect.
+        masked (bool): needed where an input is sparse: its values alone are varied.
 
     Returns:
         True, or False if a check fails and `raise_exception` is False.
@@ -365,7 +375,7 @@ def gradcheck(
     Raises:
         GradcheckError: a check fails.
         AssertionError: the shape or dtype of an output changes with the inputs.
-        ValueError: no input requires grad.
+        ValueError: no input requires grad, or one is sparse and `masked` is not True.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -375,7 +385,7 @@ def gradcheck(
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     modes = {"forward": check_forward_ad, "backward": check_backward_ad}
     modes |= {"batched": check_batched_grad, "fast": fast_mode}
-    inputs = _as_tuple(inputs)
+    func, inputs = _of_dense(func, _as_tuple(inputs), masked)
     _check_inputs(inputs)
     try:
         for function, prefix in _parts(func, func(*inputs)):
@@ -441,7 +451,7 @@ def gradgradcheck(
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
-    inputs = _as_tuple(inputs)
+    func, inputs = _of_dense(func, _as_tuple(inputs), masked)
     if grad_outputs is None:
         outputs = _differentiable(func(*inputs))
         grad_outputs = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in outputs)

@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from .._formats import strided
 from . import _tail  # noqa: F401  # asked while a call is watched, which sees an import
 from ._audit import HOME, Audit, Unsafe
 
@@ -75,6 +76,8 @@ def setting() -> str:
 def _form(value):
     """What the arguments look like, as a key; objects by identity."""
     if isinstance(value, Tensor):
+        if value.layout is not strided:
+            return (type(value), id(value))
         grad = value.is_leaf and value.grad is not None
         return (value.dtype, value.shape, value.stride(), str(value.device), value.requires_grad, value.is_leaf, grad)
     t = type(value)

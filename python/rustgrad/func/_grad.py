@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor, eye, is_grad_enabled, zeros_like
+from ..autograd._engine import as_values
 from ..autograd._engine import grad as autograd_grad
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten, treespec_pprint
@@ -40,8 +41,8 @@ class _Level:
 
     def is_outside(self, *tensors):
         """Whether a tensor depends on what requires grad outside: then its graph is kept."""
-        own = [i for i in self.inputs if i.is_leaf]
-        return self.outer and _C._depends_on_others([t for t in tensors if t.requires_grad], own)
+        own = [as_values(i) for i in self.inputs if i.is_leaf]
+        return self.outer and _C._depends_on_others([as_values(t) for t in tensors if t.requires_grad], own)
 
     def leave(self, tree):
         return tree_map(self._left, tree)

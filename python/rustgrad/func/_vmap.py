@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor, cat
+from .._formats import strided
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
 
 __all__ = ["vmap"]
@@ -129,6 +130,10 @@ def _dimension(what, arg, dim):
         raise ValueError(
             f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor "
             "arguments, please use None as the respective in_dim"
+        )
+    if arg.layout is not strided:
+        raise NotImplementedError(
+            f"{what}an input is of the layout {arg.layout}; expected dense tensors to map over. Hint: in_dims=None, or .to_dense()."
         )
     n = arg.dim()
     if not -n <= dim < n:

@@ -1,71 +1,62 @@
-"""`rustgrad.sparse`: names that programs import; there are no sparse layouts, so each function refuses."""
+"""`rustgrad.sparse`: functions of sparse tensors, their legacy constructors, and the setting of checks.
+
+A sparse tensor is an object of a subclass of `Tensor`, with tensors of indices and values: `docs/decisions/sparse.md`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
-
 from .._absent import getattr_of
+from ._construct import _sparse_coo_tensor_unsafe as _sparse_coo_tensor_unsafe
+from ._construct import sparse_bsc_tensor as sparse_bsc_tensor
+from ._construct import sparse_bsr_tensor as sparse_bsr_tensor
+from ._construct import sparse_compressed_tensor as sparse_compressed_tensor
+from ._construct import sparse_coo_tensor as sparse_coo_tensor
+from ._construct import sparse_csc_tensor as sparse_csc_tensor
+from ._construct import sparse_csr_tensor as sparse_csr_tensor
+from ._functions import addmm as addmm
+from ._functions import dsmm as dsmm
+from ._functions import hspmm as hspmm
+from ._functions import log_softmax as log_softmax
+from ._functions import mm as mm
+from ._functions import resize_as_sparse_ as resize_as_sparse_
+from ._functions import saddmm as saddmm
+from ._functions import sampled_addmm as sampled_addmm
+from ._functions import smm as smm
+from ._functions import softmax as softmax
+from ._functions import spdiags as spdiags
+from ._functions import spmm as spmm
+from ._functions import sspaddmm as sspaddmm
+from ._functions import sum as sum
+from ._invariants import check_sparse_tensor_invariants as check_sparse_tensor_invariants
+from ._legacy import BFloat16Tensor as BFloat16Tensor
+from ._legacy import ByteTensor as ByteTensor
+from ._legacy import CharTensor as CharTensor
+from ._legacy import DoubleTensor as DoubleTensor
+from ._legacy import FloatTensor as FloatTensor
+from ._legacy import HalfTensor as HalfTensor
+from ._legacy import IntTensor as IntTensor
+from ._legacy import LongTensor as LongTensor
+from ._legacy import ShortTensor as ShortTensor
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]
-
-
-def _refuse(name) -> NoReturn:
-    raise NotImplementedError(
-        f"sparse.{name}: there are no sparse tensors here; expected dense ones. Hint: multiply by a dense matrix, or sum edges "
-        "with index_add."
-    )
-
-
-def _refusing(name):
-    def function(*args: Any, **kwargs: Any) -> NoReturn:
-        _refuse(name)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "NotImplementedError: there are no sparse tensors."
-    return function
-
-
-addmm, log_softmax, mm = map(_refusing, ("addmm", "log_softmax", "mm"))
-sampled_addmm, softmax, spdiags, sum = map(_refusing, ("sampled_addmm", "softmax", "spdiags", "sum"))
-
-
-_CONSTRUCTORS = (
-    "sparse_bsc_tensor",
-    "sparse_bsr_tensor",
-    "sparse_compressed_tensor",
-    "sparse_coo_tensor",
-    "sparse_csc_tensor",
-    "sparse_csr_tensor",
-)
-for _name in _CONSTRUCTORS:
-    globals()[_name] = _refusing(_name)
-
-
-class check_sparse_tensor_invariants:
-    """A setting without effect: there is nothing to check. Also a block."""
-
-    @staticmethod
-    def is_enabled() -> bool:
-        """False."""
-        return False
-
-    @staticmethod
-    def enable() -> None:
-        """No effect."""
-
-    @staticmethod
-    def disable() -> None:
-        """No effect."""
-
-    def __init__(self, enable: bool = True) -> None:
-        pass
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: Any) -> None:
-        pass
-
+__all__ = [
+    "BFloat16Tensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
+    "addmm",
+    "check_sparse_tensor_invariants",
+    "log_softmax",
+    "mm",
+    "sampled_addmm",
+    "softmax",
+    "spdiags",
+    "sum",
+]
 
 __getattr__ = getattr_of(__name__)
 

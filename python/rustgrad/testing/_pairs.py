@@ -14,6 +14,7 @@ from typing import Any
 from .. import _base
 from .._base import Tensor, isclose, promote_types
 from .._C import dtype
+from .._formats import strided
 from ._messages import scalar_mismatch, tensor_mismatch
 
 _PRECISIONS = {
@@ -259,13 +260,15 @@ class TensorLikePair(Pair):
         checked = [
             ("shape", actual.shape, expected.shape, True),
             ("layout", actual.layout, expected.layout, self.check_layout),
-            ("stride()", actual.stride(), expected.stride(), self.check_stride),
             ("device", actual.device, expected.device, self.check_device),
             ("dtype", actual.dtype, expected.dtype, self.check_dtype),
         ]
         for name, ours, theirs, wanted in checked:
             if wanted and ours != theirs:
                 self._fail(AssertionError, f"The values for attribute '{name}' do not match: {ours} != {theirs}.")
+        if self.check_stride and actual.stride() != expected.stride():
+            strides = f"{actual.stride()} != {expected.stride()}"
+            self._fail(AssertionError, f"The values for attribute 'stride()' do not match: {strides}.")
 
     def _equalize_attributes(self, actual, expected):
         if actual.device != expected.device:
@@ -274,10 +277,29 @@ class TensorLikePair(Pair):
         if actual.dtype != expected.dtype:
             common = promote_types(actual.dtype, expected.dtype)
             actual, expected = actual.to(common), expected.to(common)
+        if actual.layout != expected.layout:
+            actual, expected = actual.to_dense(), expected.to_dense()
         return actual, expected
+
+    def _compare_sparse(self, actual, expected):
+        """The indices of two tensors of a sparse layout, then their values."""
+        if actual.is_sparse:
+            actual, expected = actual.coalesce(), expected.coalesce()
+        if actual._nnz() != expected._nnz():
+            counts = f"{actual._nnz()} != {expected._nnz()}"
+            kind = str(actual.layout).removeprefix("torch.sparse_").upper()
+            self._fail(
+                AssertionError, f"The number of specified values in sparse {kind} tensors does not match: {counts}"
+            )
+        for name in ("_index", "_pointers", "_plain", "_value"):
+            if hasattr(actual, name):
+                self._compare_values(getattr(actual, name), getattr(expected, name))
 
     def _compare_values(self, actual, expected):
         actual, expected = actual.detach(), expected.detach()
+        if actual.layout is not strided:
+            self._compare_sparse(actual, expected)
+            return
         tolerances = {"rtol": self.rtol, "atol": self.atol}
         matches = isclose(actual, expected, equal_nan=self.equal_nan, **tolerances)
         if matches.all():

@@ -12,6 +12,7 @@ from typing import Any
 
 from ... import _C
 from ..._base import Tensor, as_tensor, float64, stack, tensor
+from ..._formats import strided
 from ._worker import SHARED_FROM, sends
 
 __all__ = [
@@ -97,7 +98,12 @@ def _stacked(tensors):
 
 
 def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
-    """Tensors, stacked along a new first dimension."""
+    """Tensors, stacked along a new first dimension. RuntimeError: they are sparse."""
+    if batch[0].layout is not strided:
+        raise RuntimeError(
+            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a custom "
+            "collate_fn to handle them appropriately."
+        )
     return _stacked(list(batch))
 
 
