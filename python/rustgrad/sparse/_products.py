@@ -1,4 +1,4 @@
-"""Products of matrices: rows of the dense factor are taken by column index, scaled, and added by row index."""
+"""Products of matrices of which at least one is sparse."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def _times_dense(self, dense):
     """A sparse matrix times a dense one."""
     whole = as_coo(self)
     row, column = whole._index
-    terms = dense.index_select(0, column) * whole._value[:, None]
-    zeros = ops["zeros"]((self.shape[0], dense.shape[1]), dtype=dense.dtype, device=dense.device)
-    return zeros.index_add(0, row, terms)
+    return ops["_sparse_times_dense"](row, column, whole._value, dense, self.shape[0])
 
 
 def _times_sparse(self, other):
@@ -225,6 +223,6 @@ def sampled_addmm(self, mat1, mat2, *, beta=1.0, alpha=1.0):
             f"{tuple(mat2.shape)}"
         )
     row, column = as_coo(self)._index
-    sampled = (mat1.index_select(0, row) * mat2.t().index_select(0, column)).sum(1)
+    sampled = ops["_sampled_product"](row, column, mat1, mat2.t())
     value = sampled * alpha if beta == 0 else self._value * beta + sampled * alpha
     return compressed(self._layout, self._pointers, self._plain, value, self.shape)

@@ -80,7 +80,8 @@ pub fn index_select(input: View, dim: usize, index: View, out: View) -> Result<(
     let row = |v: &View| (0..v.ndim()).filter(|&d| d != dim && dense(d)).all(|d| v.strides[d] < v.dim(dim).1);
     // SAFETY: the shapes were compared, and the result lies apart.
     unsafe {
-        if inner > 1 && out_step >= inner && row(&input) && out.numel() > 0 {
+        let expanded = input.strides.iter().all(|&s| s == 0);
+        if inner > 1 && out_step >= inner && (row(&input) || expanded) && out.numel() > 0 {
             return slices(input, dim, index, out).map_err(out_of_range);
         }
         let lines = match input.dtype.size() {
@@ -101,6 +102,13 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
     let step = index.dim(0).1;
     let found = Found::default();
     let bytes = input.dtype.size();
+    let copy_run = match bytes {
+        1 => copy_run::<u8>,
+        2 => copy_run::<u16>,
+        4 => copy_run::<u32>,
+        8 => copy_run::<u64>,
+        _ => copy_run::<[u64; 2]>,
+    };
     let mut others = Others::new(out.shape, [out.strides, input.strides], dim);
     let (run, [d_out, d_in]) = others.pop();
     let runs = others.count();
@@ -129,10 +137,7 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
                     if d_out == 1 && d_in == 1 {
                         std::ptr::copy_nonoverlapping(src, dst, run * bytes);
                     } else {
-                        for j in 0..run {
-                            let (src, dst) = (src.add(j * d_in * bytes), dst.add(j * d_out * bytes));
-                            std::ptr::copy_nonoverlapping(src, dst, bytes);
-                        }
+                        copy_run((src, d_in), (dst, d_out), run);
                     }
                     at.step();
                 }
@@ -140,4 +145,19 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
         }
     });
     found.result()
+}
+
+/// Copies `n` elements, each operand's a step apart; a step of zero reads one element.
+///
+/// SAFETY: the elements must be readable and writable.
+unsafe fn copy_run<T: Copy>((src, d_in): (*mut u8, usize), (dst, d_out): (*mut u8, usize), n: usize) {
+    let (src, dst) = (src as *const T, dst as *mut T);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if d_in == 0 && d_out == 1 {
+            std::slice::from_raw_parts_mut(dst, n).fill(*src);
+        } else {
+            (0..n).for_each(|j| *dst.add(j * d_out) = *src.add(j * d_in));
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod advanced;
 mod combine;
 mod gather;
 mod mask;
+mod rows;
 mod scatter;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ mod tests;
 pub use self::advanced::{index_get, index_put, index_shape};
 pub use self::gather::{gather, index_select};
 pub use self::mask::{Counted, masked_scatter, masked_select, nonzero};
+pub use self::rows::{Pairs, add_scaled_rows, dots_of_rows};
 pub use self::scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatter, scatter_into};
 pub use crate::kinds::ScatterMode as Mode;
 

@@ -244,3 +244,36 @@ fn bad_indices_change_nothing() {
     }
     assert_eq!(a.reals(), [1.0, 2.0, 3.0]);
 }
+
+#[test]
+fn rows_by_pairs_of_indices() {
+    let mut rng = Rng(11);
+    for round in 0..40 {
+        let dtype = [DType::F32, DType::F64][round % 2];
+        let (n, m, count) = (1 + rng.below(6), 1 + rng.below(6), rng.below(40));
+        let width = [0, 1, 5, 16, 40, 70][round % 6];
+        let (row, column) = (indices(&mut rng, &[count], 0, n), indices(&mut rng, &[count], 0, m));
+        let [values, mat, out, dots] = [&[count][..], &[m, width], &[n, width], &[count]].map(|s| {
+            let numbers: Vec<f64> = (0..s.iter().product()).map(|_| rng.value()).collect();
+            Array::of(dtype, s, &numbers)
+        });
+        let (v, d, before) = (values.reals(), mat.reals(), out.reals());
+        let (r, c) = (row.reals(), column.reals());
+        let pairs = Pairs { row: row.view(), column: column.view() };
+        dots_of_rows(dots.view(), pairs, out.view(), mat.view()).unwrap();
+        add_scaled_rows(out.view(), pairs, values.view(), mat.view()).unwrap();
+        let mut sums = before.clone();
+        for i in 0..count {
+            let (to, from) = (r[i] as usize * width, c[i] as usize * width);
+            let dot: f64 = (0..width).map(|j| before[to + j] * d[from + j]).sum();
+            assert!((dots.reals()[i] - dot).abs() < 1e-3 * (1.0 + dot.abs()));
+            (0..width).for_each(|j| sums[to + j] += v[i] * d[from + j]);
+        }
+        out.reals().iter().zip(&sums).for_each(|(x, y)| assert!((x - y).abs() < 1e-3 * (1.0 + y.abs())));
+        if count > 0 {
+            row.fill(&vec![c128::new(n as f64, 0.0); count]);
+            assert!(add_scaled_rows(out.view(), pairs, values.view(), mat.view()).is_err());
+            assert!(dots_of_rows(dots.view(), pairs, out.view(), mat.view()).is_err());
+        }
+    }
+}

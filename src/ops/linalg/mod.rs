@@ -15,6 +15,7 @@ pub mod matrix_functions;
 mod on_gpu;
 pub mod qr;
 pub mod solve;
+pub mod sparse_products;
 mod spectra_on_gpu;
 pub mod sqrtm_polar;
 pub mod svd;
@@ -37,6 +38,7 @@ pub static OPS: &[&[&Op]] = &[
     matrix_functions::OPS,
     qr::OPS,
     solve::OPS,
+    sparse_products::OPS,
     sqrtm_polar::OPS,
     svd::OPS,
     vector_products::OPS,
