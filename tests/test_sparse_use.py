@@ -199,8 +199,15 @@ def test_functions_that_return_a_sparse_gradient(torch):
 
     weight = torch.ones(3, 2, requires_grad=True)
     Rows.apply(weight, torch.tensor([2, 0, 2])).sum().backward()
-    gradient = weight.grad.to_dense() if target.STAND_IN else weight.grad
-    assert gradient.tolist() == [[1, 1], [0, 0], [2, 2]]
+    assert weight.grad.is_sparse and weight.grad.to_dense().tolist() == [[1, 1], [0, 0], [2, 2]]
+
+
+def test_dense_tensors_follow_them(torch, s):
+    dense = torch.ones(2, dtype=torch.float64)
+    assert dense.to(s).device.type == "cpu" and dense.to(s).tolist() == [1, 1] and dense.type_as(s).dtype == s.dtype
+    with pytest.raises(RuntimeError):
+        dense.data = s
+    assert dense.tolist() == [1, 1]
 
 
 @own

@@ -860,7 +860,7 @@ def dsplit(input: Tensor, indices: Sequence[_int]) -> tuple[Tensor, ...]:
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins along the third dimension."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
-    """The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference."""
+    """The rows of `weight` at `indices`. The row `padding_idx` gets no gradient. With `sparse` the gradient is a sparse tensor of the rows that were looked up."""
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> tuple[Tensor, ...]:
     """`nn.functional.embedding_bag` with `mode` 0 (sum), 1 (mean) or 2 (max); also the bag of each index, the size of each bag, and the indices of the greatest elements."""
 @overload

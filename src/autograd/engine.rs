@@ -14,7 +14,7 @@
 use super::engine_ops;
 use super::mode::{self, GradGuard};
 use super::node::{Grads, Node, Work};
-use super::{final_callbacks, forward, hooks, saved};
+use super::{final_callbacks, forward, hooks, opaque, saved};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -220,7 +220,7 @@ impl Pass<'_> {
         waiting.came += 1;
         let slot = &mut waiting.grads[edge.output() as usize];
         *slot = match (slot.take(), grad) {
-            (Some(old), Some(grad)) => Some((engine_ops().add)(&old, &grad)?),
+            (Some(old), Some(grad)) => Some(opaque::add(&old, &grad)?),
             (old, grad) => old.or(grad),
         };
         if waiting.came == edges
@@ -443,7 +443,7 @@ pub fn reaches_others(roots: &[Edge], inputs: &[Edge]) -> bool {
 fn match_metadata(grad: Tensor, edge: &Edge, maker: Option<&Node>, index: usize) -> Result<Tensor> {
     match edge {
         Edge::Node(target, output) => match Node::of_ref(target).outputs.get(*output as usize) {
-            Some(f) => match_shape_dtype(grad, (&f.shape, f.dtype, f.device), maker, index),
+            Some(f) => match_shape_dtype(opaque::seen(grad)?, (&f.shape, f.dtype, f.device), maker, index),
             None => Ok(grad),
         },
         Edge::Leaf(to) => {
@@ -468,6 +468,9 @@ pub(crate) fn match_shape_dtype(
         Error::runtime(format!("{returned}invalid gradient at index {index} - {problem}"))
     };
     let mut g = grad;
+    if g.dtype() == dtype && g.shape() == shape && opaque::is_opaque(&g) {
+        return Ok(g);
+    }
     if g.device() != device {
         return Err(invalid(format!("expected device {device} but got {}", g.device())));
     }
@@ -490,9 +493,19 @@ static ACCUMULATE: Mutex<()> = Mutex::new(());
 /// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded. `kept`: the caller
 /// has another handle to `grad`, which post-hooks see as it is in `.grad`.
 fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
-    let _turn = ACCUMULATE.lock().unwrap_or_else(|e| e.into_inner());
+    let lock = || ACCUMULATE.lock().unwrap_or_else(|e| e.into_inner());
+    let (mut _turn, mut old) = (lock(), leaf.grad());
+    let on_meta = |t: &Tensor| t.device() == Device::Meta;
+    if on_meta(&grad) || old.as_ref().is_some_and(on_meta) {
+        // Whose class decides is asked under the interpreter's lock, and under none of ours.
+        drop(_turn);
+        if opaque::accumulate(leaf, old.as_ref(), &grad)? {
+            return Ok(());
+        }
+        (_turn, old) = (lock(), leaf.grad());
+    }
     let recorded = super::grad_enabled();
-    match leaf.grad() {
+    match old {
         None => {
             let ours = grad.owners() == 1 + usize::from(kept) && grad.storage().owners() == 1 && !recorded;
             let wanted = grad_layout(leaf);
@@ -535,6 +548,7 @@ fn copied(grad: &Tensor, layout: Layout) -> Result<Tensor> {
 fn check_nan(node: &Node, results: &[Option<Tensor>]) -> Result<()> {
     for (i, g) in results.iter().enumerate() {
         if let Some(g) = g
+            && !opaque::is_opaque(g)
             && (engine_ops().has_nan)(g)?
         {
             return Err(Error::runtime(format!("Function '{}' returned nan values in its {i}th output.", node.name())));

@@ -14,6 +14,7 @@ pub mod history;
 pub mod hooks;
 pub mod mode;
 pub mod node;
+pub mod opaque;
 pub mod saved;
 
 pub use self::engine::{Request, run};

@@ -6,8 +6,9 @@ use super::heap_type::keyword_method;
 use super::memory::format_of;
 use super::metadata::follows;
 use super::method_call::{Call, Given, border};
-use super::object::{borrow, is_tensor};
+use super::object::{borrow, is_tensor, wrap_bound};
 use super::py_types::{PyDType, PyDevice, dtype_object, to_device, to_dtype};
+use crate::autograd::opaque::is_opaque;
 use crate::dtype::DType;
 use crate::layout::Format;
 use crate::tensor::Tensor;
@@ -82,7 +83,11 @@ impl<'py> Wanted<'py> {
     /// The device and dtype of a tensor, where none are given.
     fn fill_from(&mut self, py: Python<'py>, other: &Tensor) -> PyResult<()> {
         if self.device.is_none() {
-            self.device = Some(Bound::new(py, PyDevice(other.device().into()))?.into_any());
+            // A sparse tensor knows where its elements are.
+            self.device = Some(match is_opaque(other) {
+                true => wrap_bound(py, other.clone())?.getattr("device")?,
+                false => Bound::new(py, PyDevice(other.device().into()))?.into_any(),
+            });
         }
         if self.dtype.is_none() {
             self.dtype = Some(dtype_object(py, other.dtype())?.into_bound(py));

@@ -5,6 +5,7 @@ use super::graph::with_python;
 use super::object::{Handle, borrow, wrap_bound};
 use super::owned_objects;
 use super::owned_objects::Held;
+use crate::autograd::opaque::is_opaque;
 use crate::autograd::{final_callbacks, hooks};
 use crate::error::Result;
 use crate::tensor::slot::{Gradients, Hook};
@@ -98,7 +99,8 @@ fn check_one(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyR
         return Err(PyRuntimeError::new_err("can't replace a None gradient with a non-None value"));
     };
     let refuse = |what: String| Err(PyRuntimeError::new_err(format!("hook '{}' has {what}", name(hook))));
-    if (o.dtype(), o.device()) != (n.dtype(), n.device()) {
+    let apart = o.device() != n.device() && !is_opaque(o) && !is_opaque(n);
+    if o.dtype() != n.dtype() || apart {
         let kind = |t: &Tensor| format!("torch.{}Tensor", t.dtype().scalar_type_name());
         return refuse(match o.dtype() == n.dtype() {
             false => format!("changed the type of value (was {} got {})", kind(o), kind(n)),

@@ -38,6 +38,7 @@ mod memory;
 mod metadata;
 mod method_call;
 mod object;
+mod opaque;
 mod oplog;
 mod overrides;
 mod parse;
@@ -118,6 +119,7 @@ fn functions_of_plans(m: &Bound<PyModule>) -> PyResult<()> {
 fn functions(m: &Bound<PyModule>) -> PyResult<()> {
     let list = [
         wrap_pyfunction!(object::_set_legacy_new, m)?,
+        wrap_pyfunction!(opaque::_set_opaque_class, m)?,
         wrap_pyfunction!(object::_make_subclass, m)?,
         wrap_pyfunction!(swap::_swap_tensors, m)?,
         wrap_pyfunction!(py_types::_default_generator, m)?,
@@ -211,5 +213,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         m.add_function(f)?;
     }
     crate::op::tracer::print_if_asked();
+    opaque::declare();
     Ok(())
 }

@@ -5,6 +5,7 @@ use super::error::{guard, guard_object};
 use super::object::{borrow, wrap};
 use super::py_types::{PyDType, PyDevice, dtype_object, size_object};
 use crate::autograd::history;
+use crate::autograd::opaque::is_opaque;
 use crate::device::{self, Device};
 use crate::op::tracer::{self, Change};
 use crate::tensor::{HAS_FN, INFERENCE, Meta, RETAINS, Tensor};
@@ -165,7 +166,7 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
             wanted.scalar_type_name()
         )));
     }
-    if g.device() != t.device() {
+    if g.device() != t.device() && !is_opaque(g) {
         return Err(PyRuntimeError::new_err(format!(
             "attempting to assign a gradient located on device with index '{}' to a tensor located on device with index '{}'. Please ensure the gradient and the tensor are on the same device",
             g.device(),
@@ -229,6 +230,11 @@ fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     }
     if v.same(t) {
         return Ok(());
+    }
+    if is_opaque(v) {
+        return Err(PyRuntimeError::new_err(
+            "data: expected a tensor of layout Strided, got a sparse one; the layout of a tensor does not change",
+        ));
     }
     let meta = v.meta().clone();
     let meta = Meta { storage: meta.storage.counted_by(t.storage()), ..meta };

@@ -15,6 +15,7 @@ from typing import Any
 
 from .._base import Tensor, device, float16, float32, full, int32, isfinite, maximum, ops
 from .._typing import DeviceLike
+from ..autograd._engine import is_sparse
 from ..optim import Optimizer
 
 __all__ = ["GradScaler", "OptState"]
@@ -140,7 +141,7 @@ class GradScaler:
             for grad in (p.grad for p in group["params"] if p.grad is not None):
                 if not allow_fp16 and grad.dtype == float16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
-                by_device[grad.device].append(grad.detach())
+                by_device[grad.device].append((grad._values() if is_sparse(grad) else grad).detach())
         for place, grads in by_device.items():
             found[place] = found_inf.to(place, copy=True)
             unscale_and_check(grads, found[place], inv_scale.to(place))

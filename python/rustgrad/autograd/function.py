@@ -16,7 +16,6 @@ from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
 from .._C import _forward_levels, _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from .._formats import strided
-from . import _engine
 from .grad_mode import no_grad
 
 __all__ = [
@@ -138,8 +137,7 @@ def _run_backward(self, grads):
                 f"function {_name(fn)} returned a gradient different than None at position {i + 1}, "
                 "but the corresponding forward input was not a Variable"
             )
-    # The engine adds dense gradients.
-    return tuple(r.to_dense() if _engine.is_sparse(r) else r for r in results) if _engine.sparse else results
+    return results
 
 
 class _Ctx(FunctionCtx):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import Tensor, full_like, ops
 from ..optim.optimizer import ParamsT
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar, with_values
 
 __all__ = ["Adagrad"]
 
@@ -81,6 +81,16 @@ class Adagrad(Optimizer):
         start = self.defaults["initial_accumulator_value"]
         state["step"] = step_tensor()
         state["sum"] = full_like(param, complex(start, start) if param.is_complex() else start)
+
+    def _update_by_sparse(self, group, param, grad, state):
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        state["step"].add_(1)
+        rate = to_scalar(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        grad = (-grad if group["maximize"] else grad).coalesce()
+        state["sum"].add_(grad.pow(2))
+        root = state["sum"].sparse_mask(grad).sqrt().values() + group["eps"]
+        param.add_(with_values(grad, grad.values() / root), alpha=-rate)
 
     def _update(self, group, param, grad, state):
         lr = to_scalar(group["lr"])

@@ -113,6 +113,9 @@ class Adam(Optimizer):
     def _fused_op(self, group):
         return _fused[group["decoupled_weight_decay"]]
 
+    def _update_by_sparse(self, group, param, grad, state):
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
+
     def _update(self, group, param, grad, state):
         lr, (beta1, beta2) = to_scalar(group["lr"]), map(to_scalar, group["betas"])
         state["step"].add_(1)

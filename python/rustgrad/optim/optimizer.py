@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, ops, tensor, typename
 from .._base import _set_grad_enabled as set_mode
 from .._base import _with_grad as tensors_with_grad
+from ..autograd import _engine
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
 
@@ -125,6 +126,18 @@ def numbers(*names: str, **pairs: tuple[str, str]) -> tuple[tuple[str, str, int 
 def with_grad(group):
     """(parameters, gradients) of a group, without those that have no gradient."""
     return tensors_with_grad(group["params"])
+
+
+def _has_sparse_grad(param):
+    """Whether the gradient of a dense parameter is sparse."""
+    return _engine.is_sparse(param.grad) and not _engine.is_sparse(param)
+
+
+def with_values(grad, values):
+    """A sparse tensor with the indices of a sparse gradient."""
+    from ..sparse._tensor import with_value
+
+    return with_value(grad, values)
 
 
 def _require_fused(params):
@@ -363,6 +376,11 @@ class Optimizer:
         if group.get("fused") and self.__dict__.get("_need_device_dtype_check_for_fused", True):
             _require_fused(with_grad(group)[0])
             self._need_device_dtype_check_for_fused = False
+        if _engine.sparse and any(_has_sparse_grad(p) for p in params):
+            for p, grad in zip(*with_grad(group), strict=True):
+                update = self._update_by_sparse if _has_sparse_grad(p) else self._update
+                update(group, p, grad, self._state_of(group, p))
+            return
         # A parameter that is listed twice takes two steps, one after the other.
         if len({*params}) == len(params) and self._update_all(group):
             return
@@ -417,6 +435,10 @@ class Optimizer:
     def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         """Changes `param` by the rule, with composed ops."""
         raise NotImplementedError
+
+    def _update_by_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
+        """Changes `param` by a sparse gradient. RuntimeError: the rule changes elements without a gradient too."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
     def _check_fused(self):
         """RuntimeError where `fused=True` contradicts another option."""

@@ -113,6 +113,9 @@ class SGD(Optimizer):
             is_first_step=first,
         )
 
+    def _update_by_sparse(self, group, param, grad, state):
+        self._update(group, param, grad, state)
+
     def _update(self, group, param, grad, state):
         lr, momentum = to_scalar(group["lr"]), group["momentum"]
         if group["maximize"]:

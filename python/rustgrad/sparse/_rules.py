@@ -87,6 +87,14 @@ _MIXED = set(
 _NOT_IN_PLACE = {"squeeze", "unsqueeze", "swapaxes", "swapdims", "addmm", "addmv"}
 
 
+def _add_(self, other, *, alpha=1):
+    """A sum in place. Rows are added where they lie, whatever the dense tensor's size."""
+    same = isinstance(other, CooTensor) and self.shape == other.shape and self.dtype == other.dtype
+    if same and not is_sparse(self) and other.sparse_dim() == 1 and self.dtype != _C.bool:
+        return self.index_add_(0, other._index[0], other._value, alpha=alpha)
+    return written(self, _elementwise.add(self, other, alpha=alpha), "add_")
+
+
 def _empty_like(self, *, memory_format=None, **kwargs):
     """Zeros, of the layout `sparse_coo`; of others the pattern of `self` with zeros."""
     layout = kwargs.get("layout") or self.layout
@@ -142,6 +150,7 @@ def table():
     put("nn.functional.relu", _relu)
     rules["empty_like"] = (_empty_like, False)
     rules["zero_"] = (_zero_, True)
+    rules["add_"] = (_add_, False)
     rules["_fused_sgd_"] = (_lists.fused_sgd, False)
     rules["_foreach_norm"] = (_lists.foreach_norm, False)
     rules["_foreach_mul_"] = (_lists.foreach_mul_, False)

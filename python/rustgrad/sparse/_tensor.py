@@ -260,3 +260,6 @@ class CompressedTensor(SparseTensor):
                 f"{name} expected sparse {wanted} compressed tensor layout but got {_printing.NAMES[self._layout]}"
             )
         return getattr(self, attribute).detach()
+
+
+_C._set_opaque_class(SparseTensor)

@@ -2,7 +2,7 @@
 
 use super::gather_scatter::SCATTER_VALUE;
 use super::index_select::INDEX_COPY;
-use crate::autograd::GradGuard;
+use crate::autograd::{GradGuard, opaque};
 use crate::cpu::index::{index_add, index_select};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
@@ -71,14 +71,11 @@ pub static EMBEDDING: Op = Op {
     sig: sig(
         "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     ),
-    doc: "The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference.",
+    doc: "The rows of `weight` at `indices`. The row `padding_idx` gets no gradient. With `sparse` the gradient is a sparse tensor of the rows that were looked up.",
     forms: F,
     body: kernel(infer, lookup, Some(lookup_gpu)),
     jvp: Jvp::Linear,
-    vjp: Vjp::Each(&[d(0, A1, |c| {
-        let (n, pad) = (c.shape(0)[0] as i64, c.int("padding_idx"));
-        EMBEDDING_BACKWARD.call((c.g(), c.arg(1), n, pad, c.flag("scale_grad_by_freq")))
-    })]),
+    vjp: Vjp::Each(&[d(0, A1, |c| by_rows(c, c.g()))]),
     samples: &[
         "f32[4,3], i64[2,2](0..4)",
         "f32[4,3], i64[5](0..4), 1",
@@ -96,6 +93,21 @@ pub static EMBEDDING: Op = Op {
     batch: Batching::Rule(batch_views::embedding),
     ..OP
 };
+
+/// The gradient of the table, argument 0, from those of the rows that argument 1 names. With `sparse` it has these rows alone.
+pub(crate) fn by_rows(c: &VjpCtx, slopes: Term) -> Term {
+    let (n, pad, by_frequency) = (c.shape(0)[0] as i64, c.int("padding_idx"), c.flag("scale_grad_by_freq"));
+    if c.flag("sparse") && by_frequency {
+        return Error::runtime("scale_grad_by_freq is not supported with sparse gradients").into();
+    }
+    if c.flag("sparse")
+        && let (Some(values), Some(index)) = (slopes.get(), c.arg(1).get())
+        && let Some(grad) = opaque::of_rows(index, values, n, pad)
+    {
+        return Term(grad);
+    }
+    EMBEDDING_BACKWARD.call((slopes, c.arg(1), n, pad, by_frequency))
+}
 
 pub static EMBEDDING_BACKWARD: Op = Op {
     sig: sig(

@@ -5,7 +5,9 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::to_shape;
 use crate::op::*;
+use crate::ops::create::full::ZEROS;
 use crate::ops::indexing::index_select::{INDEX_ADD, INDEX_SELECT};
+use crate::ops::support::batch::no_rule;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&SPARSE_TIMES_DENSE, &SAMPLED_PRODUCT];
@@ -77,6 +79,7 @@ pub static SPARSE_TIMES_DENSE: Op = Op {
         ("i64[1](=0), i64[1](=0), f64[1], f32[2,3], 2", "RuntimeError", "expected 'values' of torch.float32"),
         ("i64[1](=0), i64[1](=0), f32[1], f32[3], 2", "RuntimeError", "must be a matrix"),
     ],
+    batch: Batching::Rule(times_batched),
     ..OP
 };
 
@@ -101,6 +104,29 @@ fn times(c: &Call, out: &[Tensor]) -> Result<()> {
     let (values, mat) = (values.dense_copy(values.dtype())?, mat.dense_copy(mat.dtype())?);
     let pairs = Pairs { row: row.cpu_view()?, column: column.cpu_view()? };
     add_scaled_rows(out[0].cpu_view()?, pairs, values.cpu_view()?, mat.cpu_view()?)
+}
+
+/// The rows of a matrix, or of each of a batch, each as often as an index that all examples share says.
+fn rows_of_each(c: &BatchedCall, i: usize, index: &Tensor) -> Result<Term> {
+    Ok(INDEX_SELECT.call((c.tensor(i)?, i64::from(c.is_batched(i)), index)))
+}
+
+/// Indices that all examples share: their products are those of the steps, side by side.
+fn times_batched(c: &BatchedCall) -> Result<Outputs> {
+    if c.is_batched(0) || c.is_batched(1) {
+        return Err(no_rule());
+    }
+    let mat = c.tensor("mat")?;
+    let terms = rows_of_each(c, 3, c.tensor("column")?)? * Term::from(c.tensor("values")?).unsqueeze(-1);
+    let shape = [c.size as i64, c.int("rows")?, c.shape(3)[1] as i64];
+    INDEX_ADD.calls((ZEROS.call((shape, mat.dtype(), mat.device())), 1, c.tensor("row")?, terms))
+}
+
+fn sampled_batched(c: &BatchedCall) -> Result<Outputs> {
+    if c.is_batched(0) || c.is_batched(1) {
+        return Err(no_rule());
+    }
+    (rows_of_each(c, 2, c.tensor("row")?)? * rows_of_each(c, 3, c.tensor("column")?)?).sum(&[-1], false).outputs()
 }
 
 pub static SAMPLED_PRODUCT: Op = Op {
@@ -129,6 +155,7 @@ pub static SAMPLED_PRODUCT: Op = Op {
         ("i64[1](=0), i64[1](=0), f32[2,3], f32[2,4]", "RuntimeError", "rows of one length"),
         ("f32[1], i64[1](=0), f32[2,3], f32[2,3]", "RuntimeError", "lists of int64 of one length"),
     ],
+    batch: Batching::Rule(sampled_batched),
     ..OP
 };
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::create::full::ZEROS;
 use crate::ops::create::range::ARANGE_STEP;
-use crate::ops::indexing::embedding::{EMBEDDING, EMBEDDING_BACKWARD, rescale};
+use crate::ops::indexing::embedding::{EMBEDDING, by_rows, rescale};
 use crate::ops::indexing::gather_scatter::SCATTER_ADD;
 use crate::ops::indexing::index_select::{INDEX_ADD, INDEX_SELECT};
 use crate::ops::support::host_read;
@@ -228,7 +228,6 @@ fn row_gradients(c: &VjpCtx) -> Term {
 }
 
 fn weight_gradient(c: &VjpCtx) -> Term {
-    let rows = c.shape(0)[0] as i64;
     if c.int("mode") == 2 {
         let used = c.g().zero_where(c.out(2).equals(0).unsqueeze(1));
         let zeros = Term(Tensor::zeros(&c.shape(0), c.meta_of(0).dtype, c.meta_of(0).device));
@@ -239,7 +238,7 @@ fn weight_gradient(c: &VjpCtx) -> Term {
         factor = factor * c.arg(PER_SAMPLE);
     }
     let slopes = row_gradients(c) * factor.unsqueeze(1);
-    EMBEDDING_BACKWARD.call((slopes, c.arg(1), rows, c.int("padding_idx"), c.flag("scale_grad_by_freq")))
+    by_rows(c, slopes)
 }
 
 /// The forward of all modes: also the bag of each index, the size of each bag, the rows of maxima, and shares of rows.
@@ -315,7 +314,7 @@ pub static F_EMBEDDING_BAG: Op = Op {
         "nn.functional.embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str{sum|mean|max} mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor",
     ),
     unknown_choice: |_, _| Error::value("mode has to be one of sum, mean or max"),
-    doc: "The sum, mean or greatest elements of the rows of `weight` in each bag of indices, without making the rows an input of the graph.\n\n`input`: [bags, indices of a bag], or one dimension with `offsets` where each bag begins. The row `padding_idx` counts for nothing; `per_sample_weights` multiply the rows (sum only); with `max_norm`, rows that are looked up are first rescaled in place. `sparse` makes no difference.",
+    doc: "The sum, mean or greatest elements of the rows of `weight` in each bag of indices, without making the rows an input of the graph.\n\n`input`: [bags, indices of a bag], or one dimension with `offsets` where each bag begins. The row `padding_idx` counts for nothing; `per_sample_weights` multiply the rows (sum only); with `max_norm`, rows that are looked up are first rescaled in place. With `sparse` the gradient of the sum and mean is a sparse tensor of these rows.",
     forms: F,
     body: decompose(embedding_bag),
     vjp: Vjp::Composite,
