@@ -235,6 +235,37 @@ def sets(torch) -> dict:
     return {"unique, 1M of 1,000": timed(lambda: torch.unique(few), repeats=3)}
 
 
+def sparse(torch) -> dict:
+    """A matrix of 100,000 elements, and the step of a table of words by sparse gradients."""
+    n, count = 10_000, 100_000
+    index, values = torch.randint(0, n, (2, count)), torch.randn(count)
+    matrix = torch.sparse_coo_tensor(index, values, (n, n)).coalesce()
+    compressed, dense, vector = matrix.to_sparse_csr(), torch.randn(n, 64), torch.randn(n)
+    learned = torch.sparse_coo_tensor(matrix.indices(), matrix.values(), (n, n)).requires_grad_()
+    table = torch.nn.Embedding(50_000, 64, sparse=True)
+    optimizer = torch.optim.SparseAdam(table.parameters())
+    words = torch.randint(0, 50_000, (512,))
+
+    def both():
+        learned.grad = None
+        torch.sparse.mm(learned, dense.requires_grad_()).sum().backward()
+
+    def step():
+        optimizer.zero_grad()
+        table(words).pow(2).sum().backward()
+        optimizer.step()
+
+    name = "sparse 10,000 x 10,000 of 100,000"
+    return {
+        f"{name}, coo @ 64 columns": timed(lambda: matrix @ dense.detach()),
+        f"{name}, csr @ 64 columns": timed(lambda: compressed @ dense.detach()),
+        f"{name}, coo @ vector": timed(lambda: matrix @ vector),
+        f"{name}, coo @ 64 columns, both gradients": timed(both, repeats=3),
+        f"{name}, coalesce": timed(lambda: torch.sparse_coo_tensor(index, values, (n, n)).coalesce()),
+        "table 50,000 x 64, 512 words, SparseAdam, a step": timed(step),
+    }
+
+
 def moving(torch) -> dict:
     k, image = torch.rand(1000, 1000), torch.rand(8, 32, 64, 64)
     small, large = torch.rand(16, 16), torch.rand(4000, 4000)
@@ -468,6 +499,7 @@ PARTS = (
     indexing,
     ordering,
     sets,
+    sparse,
     moving,
     layers,
     sequences,

@@ -113,6 +113,14 @@ def lines_of(pointers, count):
     return (ops["repeat_interleave"](lengths.flatten()) % max(lines, 1)).reshape(*lengths.shape[:-1], count)
 
 
+def places(self):
+    """The row and the column of each element of a sparse matrix."""
+    if isinstance(self, CooTensor):
+        return self._index
+    line, plain = lines_of(self._pointers, self._nnz()), self._plain.long()
+    return (line, plain) if self._layout is _formats.sparse_csr else (plain, line)
+
+
 def as_coo(self):
     """A tensor of any sparse layout as one of `sparse_coo`."""
     if isinstance(self, CooTensor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _C, _formats
 from .._C import Tensor, ops
-from ._convert import as_coo, begins, coalesce, flat, to_compressed, to_layout
+from ._convert import as_coo, begins, coalesce, flat, places, to_compressed, to_layout
 from ._printing import NAMES
 from ._shape import runs, transpose
 from ._tensor import CooTensor, compressed, coo, is_sparse, refuse
@@ -39,9 +39,8 @@ def mm(self, mat2):
 
 def _times_dense(self, dense):
     """A sparse matrix times a dense one."""
-    whole = as_coo(self)
-    row, column = whole._index
-    return ops["_sparse_times_dense"](row, column, whole._value, dense, self.shape[0])
+    row, column = places(self)
+    return ops["_sparse_times_dense"](row, column, self._value, dense, self.shape[0])
 
 
 def _times_sparse(self, other):
@@ -197,7 +196,7 @@ def reduced_mm(mat1, mat2, reduce):
         layouts = f"{mat1.layout._name} and {mat2.layout._name}"
         raise NotImplementedError(f"sparse.mm: reduce= is for a sparse_csr and a strided matrix, got {layouts}")
     _check_matrices(mat1, mat2, "sparse.mm")
-    row, column = as_coo(mat1)._index
+    row, column = places(mat1)
     if reduce == "sum":
         return _times_dense(mat1, mat2)
     if reduce == "mean":
@@ -222,7 +221,7 @@ def sampled_addmm(self, mat1, mat2, *, beta=1.0, alpha=1.0):
             f"sampled_addmm: expected shapes that multiply to {tuple(self.shape)}, got {tuple(mat1.shape)} and "
             f"{tuple(mat2.shape)}"
         )
-    row, column = as_coo(self)._index
+    row, column = places(self)
     sampled = ops["_sampled_product"](row, column, mat1, mat2.t())
     value = sampled * alpha if beta == 0 else self._value * beta + sampled * alpha
     return compressed(self._layout, self._pointers, self._plain, value, self.shape)
