@@ -28,6 +28,7 @@ from os import PathLike
 from typing import IO, Any
 
 from . import _C, _utils
+from ._archive import LENGTHS, entry_bytes, exactly
 from ._C import Tensor
 from ._C import device as _device
 from ._formats import strided
@@ -511,7 +512,7 @@ def get_unsafe_globals_in_checkpoint(f: str | PathLike[str] | IO[bytes]) -> list
         name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
         if name is None:
             raise CheckpointError("the archive is no checkpoint; expected an entry data.pkl")
-        names = names_in(io.BytesIO(_read(archive, name)))
+        names = names_in(io.BytesIO(entry_bytes(archive, name)))
     known, permitted = known_globals(), allowed()
     full = [(where, ".".join(where)) for where in names]
     return [text for where, text in full if where not in known and text not in permitted]
@@ -577,7 +578,7 @@ def _load_zip(file, map_location, mapped, unpickler):
         if name is None:
             raise CheckpointError("the archive is no checkpoint; expected an entry data.pkl")
         root = name.removesuffix("data.pkl")
-        record = _read(archive, root + "byteorder") if root + "byteorder" in archive.namelist() else None
+        record = entry_bytes(archive, root + "byteorder") if root + "byteorder" in archive.namelist() else None
         swapped = _is_swapped(record)
         memory = _mapping(file) if mapped and not swapped else None
 
@@ -589,57 +590,17 @@ def _load_zip(file, map_location, mapped, unpickler):
             if info.file_size < nbytes:
                 raise CheckpointError(f"storage {key} has {info.file_size} bytes, but {nbytes} are used")
             if memory is None or info.compress_type != zipfile.ZIP_STORED or not info.file_size:
-                data = _read(archive, info)
+                data = entry_bytes(archive, info)
                 return _C._from_storage_bytes(_swapped(data, dtype) if swapped and dtype else data, dtype or _C.uint8)
             lengths = info.header_offset + 26
             if lengths + 4 > len(memory):
                 raise CheckpointError("the file is cut short")
-            at = lengths + 4 + sum(_LENGTHS.unpack_from(memory, lengths))
+            at = lengths + 4 + sum(LENGTHS.unpack_from(memory, lengths))
             if at + info.file_size > len(memory):
                 raise CheckpointError(f"storage {key} reaches past the end of the file")
             return _C.frombuffer(memory, dtype=_C.uint8, count=info.file_size, offset=at)
 
-        return unpickler(io.BytesIO(_read(archive, name)), fetch, map_location).load()
-
-
-# At byte 26 of an entry's local header: of its name, and of what stands between that and its bytes.
-_LENGTHS = struct.Struct("<HH")
-
-
-def _start(file, info):
-    """Where the bytes of an entry start, behind its local header."""
-    file.seek(info.header_offset + 26)
-    return info.header_offset + 30 + sum(_LENGTHS.unpack(_exactly(file, 4)))
-
-
-def _read(archive, entry):
-    """The bytes of an entry. One that was written without a checksum has zero there."""
-    try:
-        info = entry if isinstance(entry, zipfile.ZipInfo) else archive.getinfo(entry)
-        plain = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
-        if info.CRC or not plain or info.flag_bits & 1:
-            return archive.read(entry)
-        at = _start(archive.fp, info)
-        if at + info.file_size > archive.fp.seek(0, os.SEEK_END):
-            raise EOFError("it reaches past the end of the file")
-        archive.fp.seek(at)
-        return _exactly(archive.fp, info.file_size)
-    except (EOFError, OSError, OverflowError, MemoryError, ValueError, RuntimeError) as error:
-        name = getattr(entry, "filename", entry)
-        raise CheckpointError(f"the entry {name} cannot be read ({type(error).__name__}: {error})") from None
-
-
-def _exactly(file, count):
-    """`count` bytes; a file without a buffer may give fewer at a time (Linux reads 2 GiB at most)."""
-    data = file.read(count)
-    if len(data) < count:
-        parts = [data]
-        while parts[-1] and sum(map(len, parts)) < count:
-            parts.append(file.read(count - sum(map(len, parts))))
-        data = b"".join(parts)
-    if len(data) != count:
-        raise CheckpointError("the file is cut short")
-    return data
+        return unpickler(io.BytesIO(entry_bytes(archive, name)), fetch, map_location).load()
 
 
 def _mapping(file):
@@ -685,11 +646,11 @@ def _load_legacy(file, map_location, unpickler):
     if type(keys) is not list:
         raise CheckpointError("the list of storages is missing")
     for key in keys:
-        count = struct.unpack("<q", _exactly(file, 8))[0]
+        count = struct.unpack("<q", exactly(file, 8))[0]
         flat = flats.get(key) if isinstance(key, (str, int)) else None
         if flat is None or not 0 <= count <= flat.numel():
             raise CheckpointError(f"storage {key} has {count} elements, which the object does not ask for")
-        flat[:count].copy_(_C._from_storage_bytes(_exactly(file, count * flat.itemsize), flat.dtype))
+        flat[:count].copy_(_C._from_storage_bytes(exactly(file, count * flat.itemsize), flat.dtype))
     behind = file.tell()
     file.seek(start)
     made = unpickler(file, fetch, map_location).load()

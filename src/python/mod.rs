@@ -91,6 +91,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     }
     functions(m)?;
     functions_of_plans(m)?;
+    functions_of_settings(m)?;
     autocast::add(m)?;
     mode::add(m)?;
     transform::add(m)?;
@@ -116,10 +117,26 @@ fn functions_of_plans(m: &Bound<PyModule>) -> PyResult<()> {
     list.into_iter().try_for_each(|f| m.add_function(f))
 }
 
+fn functions_of_settings(m: &Bound<PyModule>) -> PyResult<()> {
+    let list = [
+        wrap_pyfunction!(opaque::_set_opaque_class, m)?,
+        wrap_pyfunction!(export::_set_printoptions, m)?,
+        wrap_pyfunction!(backward::_set_warn_always, m)?,
+        wrap_pyfunction!(backward::_is_warn_always_enabled, m)?,
+        wrap_pyfunction!(table::get_default_dtype, m)?,
+        wrap_pyfunction!(table::set_default_dtype, m)?,
+        wrap_pyfunction!(table::get_num_threads, m)?,
+        wrap_pyfunction!(table::set_num_threads, m)?,
+        wrap_pyfunction!(device::get_default_device, m)?,
+        wrap_pyfunction!(device::_set_cuda_alias, m)?,
+        wrap_pyfunction!(device::set_default_device, m)?,
+    ];
+    list.into_iter().try_for_each(|f| m.add_function(f))
+}
+
 fn functions(m: &Bound<PyModule>) -> PyResult<()> {
     let list = [
         wrap_pyfunction!(object::_set_legacy_new, m)?,
-        wrap_pyfunction!(opaque::_set_opaque_class, m)?,
         wrap_pyfunction!(object::_make_subclass, m)?,
         wrap_pyfunction!(swap::_swap_tensors, m)?,
         wrap_pyfunction!(py_types::_default_generator, m)?,
@@ -144,9 +161,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(export::_tolist, m)?,
         wrap_pyfunction!(export::_repr, m)?,
         wrap_pyfunction!(numpy_arrays::_array_export, m)?,
-        wrap_pyfunction!(export::_set_printoptions, m)?,
-        wrap_pyfunction!(backward::_set_warn_always, m)?,
-        wrap_pyfunction!(backward::_is_warn_always_enabled, m)?,
         wrap_pyfunction!(hooks::_get_hooks, m)?,
         wrap_pyfunction!(hooks::_set_hooks, m)?,
         wrap_pyfunction!(hooks::_retain_grad, m)?,
@@ -174,10 +188,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(table::_result_type, m)?,
         wrap_pyfunction!(table::promote_types, m)?,
         wrap_pyfunction!(table::can_cast, m)?,
-        wrap_pyfunction!(table::get_default_dtype, m)?,
-        wrap_pyfunction!(table::set_default_dtype, m)?,
-        wrap_pyfunction!(table::get_num_threads, m)?,
-        wrap_pyfunction!(table::set_num_threads, m)?,
         wrap_pyfunction!(table::_empty_cache, m)?,
         wrap_pyfunction!(table::_memory, m)?,
         wrap_pyfunction!(device::_gpu_is_available, m)?,
@@ -188,10 +198,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_gpu_reset_peak_memory, m)?,
         wrap_pyfunction!(device::_gpu_properties, m)?,
         wrap_pyfunction!(device::_gpu_stats, m)?,
-        wrap_pyfunction!(device::get_default_device, m)?,
         wrap_pyfunction!(conversions::_to_arguments, m)?,
-        wrap_pyfunction!(device::_set_cuda_alias, m)?,
-        wrap_pyfunction!(device::set_default_device, m)?,
         wrap_pyfunction!(device::_storage_info, m)?,
         wrap_pyfunction!(device::_storage_key, m)?,
         wrap_pyfunction!(device::_storage_bytes, m)?,

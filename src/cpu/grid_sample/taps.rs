@@ -93,18 +93,21 @@ impl Coordinate for f64 {
     }
 }
 
-/// Points whose taps are read at once.
+/// Points whose taps are computed, and read, at once.
 pub(super) const LANES: usize = 8;
 /// A position that is outside and counts as zero: any negative one.
 const NOWHERE: i32 = -1;
-/// Points whose taps are computed at once.
+/// Points whose taps are kept for all channels.
 pub(super) const CHUNK: usize = 128;
-/// A number for each point of a chunk. Loops over whole rows, whatever the number of points, have a constant length.
+/// A number for each point of a chunk.
 pub(super) type Row<T> = [T; CHUNK];
+/// A number for each of the points that are computed at once: small enough for what is between a coordinate and its taps to
+/// stay in registers.
+type Lanes<T> = [T; LANES];
 
 /// Coordinates from -1 to 1 counted in elements, in place, and the slope.
 #[inline(always)]
-fn unnormalize<T: Coordinate>(row: &mut Row<T>, size: usize, align_corners: bool) -> T {
+fn unnormalize<T: Coordinate>(row: &mut Lanes<T>, size: usize, align_corners: bool) -> T {
     let two = T::from_f64(2.0);
     let n = T::from_f64(size as f64);
     if align_corners {
@@ -140,7 +143,7 @@ fn reflected<T: Coordinate>(at: T, low: T, twice: T) -> (T, T) {
 
 /// Coordinates brought inside, in place, with their slopes; positions beyond the border remain where they count as zero.
 #[inline(always)]
-fn bring_inside<T: Coordinate>(row: &mut Row<T>, slope: &mut Row<T>, size: usize, s: Settings) {
+fn bring_inside<T: Coordinate>(row: &mut Lanes<T>, slope: &mut Lanes<T>, size: usize, s: Settings) {
     let last = T::from_f64(size as f64 - 1.0);
     match s.outside {
         Outside::Zeros => slope.fill(T::ONE),
@@ -167,7 +170,7 @@ fn bring_inside<T: Coordinate>(row: &mut Row<T>, slope: &mut Row<T>, size: usize
 
 /// Whole numbers as positions in a dimension of `size` elements.
 #[inline(always)]
-fn positions<T: Coordinate>(row: &Row<T>, size: usize, out: &mut Row<i32>) {
+fn positions<T: Coordinate>(row: &Lanes<T>, size: usize, out: &mut Lanes<i32>) {
     let size = T::from_f64(size as f64);
     for (out, &at) in out.iter_mut().zip(row) {
         let inside = at >= T::ZERO && at < size;
@@ -192,36 +195,36 @@ fn cubic<T: Coordinate>(x: T) -> (T, T) {
     (weight, slope.times(sign))
 }
 
-/// The neighbours of a chunk's points in one dimension, one row for each: positions, weights, and the slopes of the
+/// The neighbours of points in one dimension, one after the other: positions, weights, and the slopes of the
 /// weights by the grid's coordinate.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Near<T> {
-    at: [Row<i32>; 4],
-    weight: [Row<T>; 4],
-    slope: [Row<T>; 4],
+    at: [Lanes<i32>; 4],
+    weight: [Lanes<T>; 4],
+    slope: [Lanes<T>; 4],
 }
 
 impl<T: Coordinate> Near<T> {
     fn new() -> Near<T> {
-        Near { at: [[0; CHUNK]; 4], weight: [[T::ZERO; CHUNK]; 4], slope: [[T::ZERO; CHUNK]; 4] }
+        Near { at: [[0; LANES]; 4], weight: [[T::ZERO; LANES]; 4], slope: [[T::ZERO; LANES]; 4] }
     }
     /// Those of the coordinates `row`, which are overwritten.
     #[allow(clippy::needless_range_loop)] // one index for several arrays
     #[inline(always)]
-    fn find(&mut self, row: &mut Row<T>, size: usize, s: Settings) {
+    fn find(&mut self, row: &mut Lanes<T>, size: usize, s: Settings) {
         let scale = unnormalize(row, size, s.align_corners);
-        let mut slope = [T::ZERO; CHUNK];
+        let mut slope = [T::ZERO; LANES];
         match s.sampling {
             Sampling::Nearest => {
                 bring_inside(row, &mut slope, size, s);
                 row.iter_mut().for_each(|x| *x = x.nearest());
                 positions(row, size, &mut self.at[0]);
-                self.weight[0] = [T::ONE; CHUNK];
-                self.slope[0] = [T::ZERO; CHUNK];
+                self.weight[0] = [T::ONE; LANES];
+                self.slope[0] = [T::ZERO; LANES];
             }
             Sampling::Bilinear => {
                 bring_inside(row, &mut slope, size, s);
-                for p in 0..CHUNK {
+                for p in 0..LANES {
                     let low = row[p].floor();
                     let (part, slope) = (row[p].minus(low), slope[p].times(scale));
                     (self.weight[0][p], self.weight[1][p]) = (T::ONE.minus(part), part);
@@ -235,8 +238,8 @@ impl<T: Coordinate> Near<T> {
             Sampling::Bicubic => {
                 for k in 0..4 {
                     let step = T::from_f64(k as f64 - 1.0);
-                    let mut there = [T::ZERO; CHUNK];
-                    for p in 0..CHUNK {
+                    let mut there = [T::ZERO; LANES];
+                    for p in 0..LANES {
                         let low = row[p].floor();
                         let (weight, slope) = cubic(row[p].minus(low).minus(step));
                         (self.weight[k][p], self.slope[k][p]) = (weight, slope.times(scale));
@@ -257,7 +260,6 @@ pub(super) struct Taps<T> {
     pub at: Vec<Row<i32>>,
     pub weight: Vec<Row<T>>,
     pub slope: Vec<Row<T>>,
-    near: Vec<Near<T>>,
 }
 
 impl<T: Coordinate> Taps<T> {
@@ -269,44 +271,44 @@ impl<T: Coordinate> Taps<T> {
             at: filled([0; CHUNK], each)?,
             weight: filled([T::ZERO; CHUNK], each)?,
             slope: filled([T::ZERO; CHUNK], if slopes { each * dims } else { 0 })?,
-            near: filled(Near::new(), dims)?,
         })
     }
     /// Those of `points`, each `[dims]` coordinates, the last dimension first.
     pub fn fill(&mut self, points: &[T], sizes: &[usize], s: Settings) {
         simd::run(Fill { points, sizes, s, taps: self });
     }
-    /// Multiplies out tap `k`, made of one neighbour in each dimension.
+    /// Multiplies out tap `k` of the points of a block, made of one neighbour in each dimension.
     #[allow(clippy::needless_range_loop)] // one index for several arrays
     #[inline(always)]
-    fn multiply(&mut self, k: usize, n: usize, sizes: &[usize]) {
-        let which = |d: usize| k / n.pow((self.dims - 1 - d) as u32) % n;
-        let (at, weight) = (&mut self.at[k], &mut self.weight[k]);
-        (*at, *weight) = (self.near[0].at[which(0)], self.near[0].weight[which(0)]);
-        for d in 1..self.dims {
-            let (near, size) = (&self.near[d], sizes[d] as i32);
-            let (inner, by) = (&near.at[which(d)], &near.weight[which(d)]);
-            for p in 0..CHUNK {
+    fn multiply(&mut self, k: usize, [dims, n]: [usize; 2], sizes: &[usize], near: &[Near<T>; 3], block: usize) {
+        let which = |d: usize| k / n.pow((dims - 1 - d) as u32) % n;
+        let (mut at, mut weight) = (near[0].at[which(0)], near[0].weight[which(0)]);
+        for d in 1..dims {
+            let size = sizes[d] as i32;
+            let (inner, by) = (&near[d].at[which(d)], &near[d].weight[which(d)]);
+            for p in 0..LANES {
                 let outside = (at[p] | inner[p]) < 0;
                 at[p] = if outside { NOWHERE } else { at[p].wrapping_mul(size).wrapping_add(inner[p]) };
                 weight[p] = weight[p].times(by[p]);
             }
         }
         // A volume skips what is outside; an image multiplies zero by the weight, which may be NaN.
-        if self.dims == 3 {
-            for (weight, &at) in weight.iter_mut().zip(&*at) {
+        if dims == 3 {
+            for (weight, &at) in weight.iter_mut().zip(&at) {
                 *weight = if at < 0 { T::ZERO } else { *weight };
             }
         }
+        self.at[k].as_chunks_mut().0[block] = at;
+        self.weight[k].as_chunks_mut().0[block] = weight;
         if self.slope.is_empty() {
             return;
         }
-        for d in 0..self.dims {
-            let slope = &mut self.slope[(self.dims - 1 - d) * self.each + k];
-            *slope = self.near[d].slope[which(d)];
-            for e in (0..self.dims).filter(|&e| e != d) {
-                slope.iter_mut().zip(&self.near[e].weight[which(e)]).for_each(|(s, &w)| *s = s.times(w));
+        for d in 0..dims {
+            let mut slope = near[d].slope[which(d)];
+            for e in (0..dims).filter(|&e| e != d) {
+                slope.iter_mut().zip(&near[e].weight[which(e)]).for_each(|(s, &w)| *s = s.times(w));
             }
+            self.slope[(dims - 1 - d) * self.each + k].as_chunks_mut().0[block] = slope;
         }
     }
 }
@@ -322,13 +324,30 @@ impl<T: Coordinate> Kernel for Fill<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        let Fill { points, sizes, s, taps } = self;
-        let dims = taps.dims;
-        for (d, &size) in sizes.iter().enumerate() {
-            let mut row = [T::ZERO; CHUNK];
-            row.iter_mut().zip(points.chunks_exact(dims)).for_each(|(x, point)| *x = point[dims - 1 - d]);
-            taps.near[d].find(&mut row, size, s);
+        match (self.taps.dims, self.s.sampling) {
+            // What is sampled most, compiled by itself.
+            (2, Sampling::Bilinear) => {
+                let s = Settings { sampling: Sampling::Bilinear, ..self.s };
+                Fill { s, ..self }.blocks([2, 2]);
+            }
+            (dims, sampling) => self.blocks([dims, sampling.count()]),
         }
-        (0..taps.each).for_each(|k| taps.multiply(k, s.sampling.count(), sizes));
+    }
+}
+impl<T: Coordinate> Fill<'_, T> {
+    /// `each`: the dimensions, and the neighbours in each.
+    #[inline(always)]
+    fn blocks(self, each: [usize; 2]) {
+        let Fill { points, sizes, s, taps } = self;
+        let [dims, n] = each;
+        let mut near = [Near::new(); 3];
+        for (block, points) in points.chunks(LANES * dims).enumerate() {
+            for d in 0..dims {
+                let mut row = [T::ZERO; LANES];
+                row.iter_mut().zip(points.chunks_exact(dims)).for_each(|(x, point)| *x = point[dims - 1 - d]);
+                near[d].find(&mut row, sizes[d], s);
+            }
+            (0..n.pow(dims as u32)).for_each(|k| taps.multiply(k, each, sizes, &near, block));
+        }
     }
 }
