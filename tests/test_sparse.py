@@ -301,6 +301,8 @@ def test_diagonals(torch):
     made = torch.sparse.spdiags(torch.arange(9.0).reshape(3, 3), torch.tensor([0, -1, 2]), (3, 4))
     assert made.to_dense().tolist() == [[0, 0, 8, 0], [3, 1, 0, 0], [0, 4, 2, 0]]
     assert torch.sparse.spdiags(torch.ones(2), torch.tensor(0), (2, 2), torch.sparse_csr).layout is torch.sparse_csr
+    for beside in (3, -3):
+        assert torch.sparse.spdiags(torch.ones(1, 3), torch.tensor([beside]), (3, 3))._nnz() == 0
     for arguments, message in (
         ((torch.ones(2, 3), torch.tensor([0, 0]), (3, 3)), "duplicate values"),
         (

@@ -202,6 +202,15 @@ def test_functions_that_return_a_sparse_gradient(torch):
     assert weight.grad.is_sparse and weight.grad.to_dense().tolist() == [[1, 1], [0, 0], [2, 2]]
 
 
+def test_methods_of_the_base_class(torch, s):
+    s = s.coalesce()
+    assert torch.equal(torch.Tensor.values(s), s.values()) and torch.Tensor.is_coalesced(s)
+    assert torch.equal(torch.Tensor.crow_indices(s.to_sparse_csr()), torch.tensor([0, 1, 2]))
+    with pytest.raises(RuntimeError, match="but got Strided"):
+        torch.Tensor.values(torch.ones(2))
+
+
+@own
 def test_dense_tensors_follow_them(torch, s):
     dense = torch.ones(2, dtype=torch.float64)
     assert dense.to(s).device.type == "cpu" and dense.to(s).tolist() == [1, 1] and dense.type_as(s).dtype == s.dtype

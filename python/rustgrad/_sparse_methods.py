@@ -32,7 +32,10 @@ def _refuse(self, name, layout) -> NoReturn:
 
 
 def _wanting(name, layout):
-    def method(self: Any) -> NoReturn:
+    def method(self: Any) -> Any:
+        own = getattr(type(self), name)
+        if own is not method:  # `Tensor.values(s)`
+            return own(self)
         _refuse(self, name, layout)
 
     method.__name__ = name

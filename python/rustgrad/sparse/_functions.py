@@ -137,7 +137,7 @@ def _diagonals(diagonals, offsets, shape):
     if rows < 0 or columns < 0:
         raise RuntimeError(f"sparse.spdiags: Trying to create tensor with negative dimension: {list(shape)}")
     for offset in offsets.tolist():
-        if not -rows < offset < columns:
+        if not -rows <= offset <= columns:
             raise RuntimeError(f"sparse.spdiags: expected offsets of diagonals in {list(shape)}, got {offset}")
     column = ops["arange"](diagonals.shape[1], device=diagonals.device).expand(diagonals.shape)
     row = column - offsets.to(diagonals.device)[:, None]
