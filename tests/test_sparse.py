@@ -297,6 +297,16 @@ def test_scipy_agrees(torch, size):
     np.testing.assert_allclose((ours * ours).to_dense().numpy(), csr.multiply(csr).toarray())
 
 
+def test_addmm_of_compressed_matrices(torch):
+    for layout in (torch.sparse_csr, torch.sparse_csc):
+        a = torch.tensor([[1.0, 0, 2], [0, 3, 0], [0, 0, 4]]).to_sparse(layout=layout)
+        assert torch.addmm(torch.ones(3, 3), a, a).tolist() == (1 + a.to_dense() @ a.to_dense()).tolist()
+        for beta in (0, 2):
+            made = torch.addmm(a, a, a, beta=beta)
+            assert made.layout is layout
+            assert made.to_dense().tolist() == (beta * a.to_dense() + a.to_dense() @ a.to_dense()).tolist()
+
+
 def test_diagonals(torch):
     made = torch.sparse.spdiags(torch.arange(9.0).reshape(3, 3), torch.tensor([0, -1, 2]), (3, 4))
     assert made.to_dense().tolist() == [[0, 0, 8, 0], [3, 1, 0, 0], [0, 4, 2, 0]]

@@ -111,13 +111,15 @@ def addmm(self, mat1, mat2, *, beta=1, alpha=1):
             f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {NAMES[self.layout]}"
         )
     product = mm(mat1, mat2)
+    if not is_sparse(self) and is_sparse(product) and not isinstance(product, CooTensor):
+        product = product.to_dense()
     if is_sparse(product) is not is_sparse(self):
         raise RuntimeError(
             f"addmm: not implemented for {NAMES[self.layout]} + {NAMES[mat1.layout]} @ {NAMES[mat2.layout]}"
         )
     product = product * alpha if alpha != 1 else product
     if beta == 0:
-        return product.expand(product.shape) if not is_sparse(product) else product
+        return product.expand(product.shape) if not is_sparse(product) else to_layout(product, self.layout)
     if is_sparse(self):
         return to_layout(self * beta + to_layout(product, self.layout), self.layout)
     return (self * beta if beta != 1 else self) + product
