@@ -101,21 +101,31 @@ impl<T: Coordinate> Kernel for Gather<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        let Taps { at, weight, .. } = self.taps;
-        for (c, y) in self.y.chunks_mut(LANES).enumerate() {
-            let mut sums = [T::ZERO; LANES];
-            for (at, weight) in at.iter().zip(weight) {
-                let (at, weight) = (&at.as_chunks::<LANES>().0[c], &weight.as_chunks::<LANES>().0[c]);
-                // SAFETY: positions are those of this channel's sizes, or negative.
-                let x = unsafe { T::gather::<F>(self.x.as_ptr(), at) };
-                (0..LANES).for_each(|l| sums[l] = sums[l].plus(weight[l].times(x[l])));
-            }
-            match <&mut [T; LANES]>::try_from(&mut *y) {
-                Ok(y) => *y = sums,
-                Err(_) => y.copy_from_slice(&sums[..y.len()]),
-            }
+        let Gather { x, taps, y } = self;
+        let (blocks, rest) = y.as_chunks_mut::<LANES>();
+        let count = blocks.len();
+        for (c, y) in blocks.iter_mut().enumerate() {
+            *y = sums_of::<T, F>(x, taps, c);
+        }
+        if !rest.is_empty() {
+            rest.copy_from_slice(&sums_of::<T, F>(x, taps, count)[..rest.len()]);
         }
     }
+}
+
+/// The sums of the taps of a block of points.
+#[inline(always)]
+fn sums_of<T: Coordinate, F: Fuse>(x: &[T], taps: &Taps<T>, block: usize) -> [T; LANES] {
+    let mut sums = [T::ZERO; LANES];
+    for (at, weight) in taps.at.iter().zip(&taps.weight) {
+        let (at, weight) = (&at.as_chunks::<LANES>().0[block], &weight.as_chunks::<LANES>().0[block]);
+        // SAFETY: positions are those of this channel's sizes, or negative.
+        let x = unsafe { T::gather::<F>(x.as_ptr(), at) };
+        for l in 0..LANES {
+            sums[l] = sums[l].plus(weight[l].times(x[l]));
+        }
+    }
+    sums
 }
 
 /// The element at a position; zero where there is none.

@@ -344,10 +344,14 @@ impl<T: Coordinate> Fill<'_, T> {
         for (block, points) in points.chunks(LANES * dims).enumerate() {
             for d in 0..dims {
                 let mut row = [T::ZERO; LANES];
-                row.iter_mut().zip(points.chunks_exact(dims)).for_each(|(x, point)| *x = point[dims - 1 - d]);
+                for (p, x) in row.iter_mut().enumerate().take(points.len() / dims) {
+                    *x = points[p * dims + dims - 1 - d];
+                }
                 near[d].find(&mut row, sizes[d], s);
             }
-            (0..n.pow(dims as u32)).for_each(|k| taps.multiply(k, each, sizes, &near, block));
+            for k in 0..n.pow(dims as u32) {
+                taps.multiply(k, each, sizes, &near, block);
+            }
         }
     }
 }
