@@ -15,7 +15,7 @@ from typing import Any
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
 from .._C import _forward_levels, _is_fwd_grad_enabled, _set_fwd_grad_enabled
-from .._formats import strided
+from . import _engine
 from .grad_mode import no_grad
 
 __all__ = [
@@ -319,7 +319,8 @@ def _record(cls, ctx, args, output, separate, levels):
         )
     recorded = any(ctx.needs_input_grad)
     if recorded:
-        _check_layouts(cls, args, outputs)
+        if _engine.sparse:
+            _check_layouts(cls, args, outputs)
         ctx._output_meta = tuple(
             (o.shape, o.dtype, o.device, _is_among(o, ctx._non_differentiable) or not _is_continuous(o.dtype))
             if isinstance(o, Tensor)
@@ -348,7 +349,7 @@ def _check_layouts(cls, args, outputs):
         ("a result", outputs),
     ):
         for t in tensors:
-            if isinstance(t, Tensor) and t.layout is not strided:
+            if _engine.is_sparse(t):
                 raise NotImplementedError(
                     f"{cls.__name__}.apply: {what} with a gradient is of the layout {t.layout}; expected dense tensors. Hint: "
                     "take the values, and make the sparse tensor inside."

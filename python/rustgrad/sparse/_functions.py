@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _formats
+from .. import _C, _formats
 from .._C import Tensor, ops
 from .._C import dtype as _dtype
 from .._formats import layout as _layout
@@ -115,7 +115,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: _l
         raise RuntimeError("Output shape must be 2d")
     if offsets.dim() != 1:
         raise RuntimeError("Offsets must be scalar or vector")
-    if offsets.dtype.is_floating_point or str(offsets.dtype) != "torch.int64":
+    if offsets.dtype != _C.int64:
         raise RuntimeError(f"Offset Tensor must have dtype Long but got {offsets.dtype._scalar_type_name}")
     if diagonals.shape[0] != offsets.shape[0]:
         raise RuntimeError(

@@ -25,6 +25,12 @@ impl Pairs<'_> {
     fn are_lists(&self) -> bool {
         super::is_list(&self.row) && super::is_list(&self.column) && self.row.numel() == self.column.numel()
     }
+    /// Whether a result, its operands and these lists are what the loops take: contiguous, of one of their dtypes, the result apart.
+    fn go_with(&self, out: &View, operands: [&View; 2]) -> bool {
+        let lists = self.are_lists() && out.is_apart(&self.row) && out.is_apart(&self.column);
+        let number = matches!(out.dtype, DType::F32 | DType::F64) && out.is_contiguous();
+        lists && number && operands.iter().all(|v| v.dtype == out.dtype && v.is_contiguous() && out.is_apart(v))
+    }
     /// Calls `f` with the places of each element in turn that are below `sizes`.
     ///
     /// SAFETY: the lists have elements up to the end of the range.
@@ -53,11 +59,8 @@ impl Pairs<'_> {
 /// `out[row[i]] += values[i] * mat[column[i]]` for each `i` in turn. The operands are contiguous, of float32 or float64.
 /// A wrong index is an error after which `out` is to be discarded.
 pub fn add_scaled_rows(out: View, pairs: Pairs, values: View, mat: View) -> Result<()> {
-    let alike = out.dtype == mat.dtype && out.dtype == values.dtype && matches!(out.dtype, DType::F32 | DType::F64);
-    let dense = out.is_contiguous() && mat.is_contiguous() && values.is_contiguous();
-    let apart = [mat, values, pairs.row, pairs.column].iter().all(|v| out.is_apart(v));
     let fits = out.ndim() == 2 && mat.ndim() == 2 && out.dim(1).0 == mat.dim(1).0 && values.shape == pairs.row.shape;
-    ensure(alike && dense && apart && fits && pairs.are_lists(), "add_scaled_rows")?;
+    ensure(fits && pairs.go_with(&out, [&mat, &values]), "add_scaled_rows")?;
     // SAFETY: the operands fit together, as was just compared.
     unsafe {
         match out.dtype {
@@ -118,11 +121,8 @@ impl<T: Float> Kernel for Added<'_, T> {
 /// `out[i]` is the dot product of `a[row[i]]` and `b[column[i]]`. The operands are contiguous, of float32 or float64.
 /// A wrong index is an error after which `out` is to be discarded.
 pub fn dots_of_rows(out: View, pairs: Pairs, a: View, b: View) -> Result<()> {
-    let alike = out.dtype == a.dtype && out.dtype == b.dtype && matches!(out.dtype, DType::F32 | DType::F64);
-    let dense = out.is_contiguous() && a.is_contiguous() && b.is_contiguous();
-    let apart = [a, b, pairs.row, pairs.column].iter().all(|v| out.is_apart(v));
     let fits = a.ndim() == 2 && b.ndim() == 2 && a.dim(1).0 == b.dim(1).0 && out.shape == pairs.row.shape;
-    ensure(alike && dense && apart && fits && pairs.are_lists(), "dots_of_rows")?;
+    ensure(fits && pairs.go_with(&out, [&a, &b]), "dots_of_rows")?;
     // SAFETY: the operands fit together, as was just compared.
     unsafe {
         match out.dtype {
