@@ -1,16 +1,37 @@
 // out = beta out + alpha a b, batched. A workgroup computes a tile of TM x TN, TK of the inner dimension at a time
-// from shared memory; an invocation holds RM x RN sums in registers. `at_a`, `at_b` and `at_out` say where elements lie:
-// by strides, or, where rows, columns or the inner dimension are several dimensions, by tables in shared memory.
+// from shared memory; an invocation holds RM x RN sums in registers, and the next part of both operands while it works
+// on this one. Shared memory is read W elements at a time, and its lines are one longer than the tile, so that
+// invocations that write below each other meet different banks. `at_a`, `at_b` and `out_row`, `out_col` say where
+// elements lie: by strides, or, where rows, columns or the inner dimension are several dimensions, by tables in shared memory.
 {{declarations}}
 const TM = {{TM}}u;
 const TN = {{TN}}u;
 const TK = {{TK}}u;
 const RM = {{RM}}u;
 const RN = {{RN}}u;
+const W = {{W}}u;
 const LANES = {{lanes}}u;
-var<workgroup> tile_a: array<T, {{TM}} * {{TK}}>;
-var<workgroup> tile_b: array<T, {{TK}} * {{TN}}>;
+const LINE_A = TM / W + 1u;
+const LINE_B = TN / W + 1u;
+alias V = {{V}};
+var<workgroup> tile_a: array<V, {{TK}} * ({{TM}} / {{W}} + 1)>;
+var<workgroup> tile_b: array<V, {{TK}} * ({{TN}} / {{W}} + 1)>;
 {{tables}}
+
+fn out_row_at(r: u32) -> u32 {
+    return {{out_row_at}};
+}
+fn out_col_at(c: u32) -> u32 {
+    return {{out_col_at}};
+}
+fn finish(batch: u32, r: u32, c: u32, at: u32, sum: T) {
+    if (r < {{m}} && c < {{n}}) {
+        var v = sum;
+        {{scale}}
+        {{old}}
+        write_out(at, v);
+    }
+}
 
 @compute @workgroup_size({{lanes}})
 fn main(
@@ -25,59 +46,29 @@ fn main(
     let col0 = (unit % tiles) % {{tiles_n}} * TN;
     let from_a = {{a}} + walk_a(batch);
     let from_b = {{b}} + walk_b(batch);
-    let row = lane / (TN / RN) * RM;
+    let row = lane / (TN / RN);
     let col = lane % (TN / RN);
-    var sums: array<array<T, {{RN}}>, {{RM}}>;
+{{sums}}
     {{first_tables}}
-    for (var depth = 0u; depth < {{k}}; depth += TK) {
-        for (var i = lane; i < TM * TK; i += LANES) {
-            let r = select(i % TM, i / TK, {{a_first}});
-            let d = select(i / TM, i % TK, {{a_first}});
-            var v = T(0);
-            if (row0 + r < {{m}} && depth + d < {{k}}) {
-                v = read_a(from_a + {{at_a}});
-            }
-            tile_a[d * TM + r] = v;
-        }
-        for (var i = lane; i < TK * TN; i += LANES) {
-            let c = select(i / TK, i % TN, {{b_first}});
-            let d = select(i % TK, i / TN, {{b_first}});
-            var v = T(0);
-            if (col0 + c < {{n}} && depth + d < {{k}}) {
-                v = read_b(from_b + {{at_b}});
-            }
-            tile_b[d * TN + c] = v;
-        }
-        workgroupBarrier();
+    var depth = 0u;
+{{fetch}}
+    {{after_first_fetch}}
+    while (depth < {{k}}) {
+{{store}}
         {{next_tables}}
+        workgroupBarrier();
+        depth += TK;
+        if (depth < {{k}}) {
+{{fetch_next}}
+        }
         for (var d = 0u; d < TK; d++) {
-            var right: array<T, {{RN}}>;
-            for (var j = 0u; j < RN; j++) {
-                right[j] = tile_b[d * TN + col + j * (TN / RN)];
-            }
-            for (var i = 0u; i < RM; i++) {
-                let left = tile_a[d * TM + row + i];
-                for (var j = 0u; j < RN; j++) {
-                    sums[i][j] += left * right[j];
-                }
-            }
+{{multiply}}
         }
         workgroupBarrier();
     }
     if (unit >= tiles * {{batch}}) {
         return;
     }
-    for (var i = 0u; i < RM; i++) {
-        for (var j = 0u; j < RN; j++) {
-            let r = row0 + row + i;
-            let c = col0 + col + j * (TN / RN);
-            if (r < {{m}} && c < {{n}}) {
-                let at = {{out}} + walk_out(batch) + {{at_out}};
-                var v = sums[i][j];
-                {{scale}}
-                {{old}}
-                write_out(at, v);
-            }
-        }
-    }
+    let from_out = {{out}} + walk_out(batch);
+{{results}}
 }

@@ -228,10 +228,12 @@ impl<'a> Contraction<'a> {
             .number("b_last", last)?
             .text("tables", TABLES)
             .text("first_tables", FIRST_TABLES)
+            .text("after_first_fetch", "workgroupBarrier();")
             .text("next_tables", NEXT_TABLES)
             .text("at_a", "rows_a[r] + inner_a[d]")
             .text("at_b", "{{b_last}} + cols_b[c] + inner_b[d]")
-            .text("at_out", "walk_out_row(r) + walk_out_col(c)");
+            .text("out_row_at", "walk_out_row(r)")
+            .text("out_col_at", "walk_out_col(c)");
         if self.alpha != 1.0 {
             kernel = kernel.scalar("alpha", Scalar::Float(self.alpha)).text("scale", "v = {{alpha}} * v;");
         }

@@ -309,8 +309,8 @@ impl Shader for Draft<'_> {
         let declared = declare_params(at) + &code;
         holes.push(("declarations", declared));
         let holes: Vec<(&str, &str)> = holes.iter().map(|(n, t)| (*n, t.as_str())).collect();
-        // Twice: chosen expressions may have holes of their own.
-        render(&fill(self.template, &holes), self.compute, &holes)
+        // Code that fills a hole may have holes of its own, and so may what fills those.
+        render(&fill(&fill(self.template, &holes), &holes), self.compute, &holes)
     }
 }
 

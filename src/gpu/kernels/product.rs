@@ -7,6 +7,7 @@ use super::view::View;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::layout::Dims;
+use std::fmt::Write;
 
 pub(super) const TEMPLATE: &str = include_str!("../../../shaders/matmul.wgsl");
 
@@ -77,15 +78,144 @@ impl Tile {
             ("TK", self.depth),
             ("RM", self.per_row),
             ("RN", self.per_col),
-            ("lanes", self.rows * self.cols / (self.per_row * self.per_col)),
+            ("W", self.width()),
+            ("lanes", self.lanes()),
         ] {
             kernel = kernel.constant(name, value);
         }
+        let fetch = self.fetch();
         kernel
             .text("a_first", if a_first { "true" } else { "false" })
             .text("b_first", if b_first { "true" } else { "false" })
-            .variant(self.name)
+            .part(
+                self.name,
+                "V",
+                if self.width() == 1 { "T" } else { ["vec2<T>", "vec3<T>", "vec4<T>"][self.width() - 2] },
+            )
+            .part(self.name, "sums", self.sums())
+            .part(self.name, "fetch_next", fetch.replace("var ", ""))
+            .part(self.name, "fetch", fetch)
+            .part(self.name, "store", self.store())
+            .part(self.name, "multiply", self.multiply())
+            .part(self.name, "results", self.results())
             .launch_groups(self.groups(m, n, batch))
+    }
+    fn lanes(&self) -> usize {
+        self.rows * self.cols / (self.per_row * self.per_col)
+    }
+    /// Elements of shared memory that an invocation reads at once.
+    fn width(&self) -> usize {
+        self.per_row.min(self.per_col).min(4)
+    }
+    fn sums(&self) -> String {
+        let mut text = String::new();
+        for i in 0..self.per_row {
+            for j in 0..self.per_col / self.width() {
+                let _ = writeln!(text, "    var s{i}_{j} = V();");
+            }
+        }
+        text
+    }
+    /// The parts of both tiles that an invocation brings: the number of each, and whether all invocations have one.
+    fn shares(&self) -> [(&'static str, usize, bool); 2] {
+        [("a", self.rows), ("b", self.cols)].map(|(name, extent)| {
+            let count = extent * self.depth / self.width();
+            (name, count.div_ceil(self.lanes()), count % self.lanes() != 0)
+        })
+    }
+    /// Where part `s` of a tile lies in it: `r` (or `c`) of the tile, at `d` of the inner dimension.
+    fn place(&self, name: &str, s: usize) -> String {
+        let (extent, index, swapped) =
+            if name == "a" { ("TM", "r", "{{a_first}}") } else { ("TN", "c", "!{{b_first}}") };
+        format!(
+            "let i = lane + {s}u * LANES;
+            let {index}0 = W * select(i % ({extent} / W), i / TK, {swapped});
+            let d = select(i / ({extent} / W), i % TK, {swapped});"
+        )
+    }
+    /// Reads an invocation's parts at `depth` into registers; zeros beyond the matrices.
+    fn fetch(&self) -> String {
+        let mut text = String::new();
+        for (name, count, _) in self.shares() {
+            let (index, first, edge) = if name == "a" { ("r", "row0", "{{m}}") } else { ("c", "col0", "{{n}}") };
+            for s in 0..count {
+                let _ = writeln!(
+                    text,
+                    "        var next_{name}{s} = V();\n        {{\n            {}",
+                    self.place(name, s)
+                );
+                for j in 0..self.width() {
+                    let part = if self.width() == 1 { "" } else { [".x", ".y", ".z", ".w"][j] };
+                    let _ = writeln!(
+                        text,
+                        "            {{ let {index} = {index}0 + {j}u; if ({first} + {index} < {edge} && depth + d < {{{{k}}}}) {{ \
+                         next_{name}{s}{part} = read_{name}(from_{name} + {{{{at_{name}}}}}); }} }}"
+                    );
+                }
+                text += "        }\n";
+            }
+        }
+        text
+    }
+    /// Writes them to shared memory.
+    fn store(&self) -> String {
+        let mut text = String::new();
+        for (name, count, partial) in self.shares() {
+            let (index, line, extent) = if name == "a" { ("r", "LINE_A", "TM") } else { ("c", "LINE_B", "TN") };
+            for s in 0..count {
+                let guard = if partial { format!("if (i < TK * {extent} / W) ") } else { String::new() };
+                let place = self.place(name, s);
+                let _ = writeln!(
+                    text,
+                    "        {{\n            {place}\n            {guard}{{ tile_{name}[d * {line} + {index}0 / W] = next_{name}{s}; }}\n        }}"
+                );
+            }
+        }
+        text
+    }
+    /// One of the inner dimension: what is read of shared memory, and its products.
+    fn multiply(&self) -> String {
+        let (w, mut text) = (self.width(), String::new());
+        for i in 0..self.per_row / w {
+            let _ = writeln!(text, "            let a{i} = tile_a[d * LINE_A + row + {i}u * (TM / RM)];");
+        }
+        for j in 0..self.per_col / w {
+            let _ = writeln!(text, "            let b{j} = tile_b[d * LINE_B + col + {j}u * (TN / RN)];");
+        }
+        for i in 0..self.per_row {
+            let part = if w == 1 { "" } else { [".x", ".y", ".z", ".w"][i % w] };
+            for j in 0..self.per_col / w {
+                let _ = writeln!(text, "            s{i}_{j} += a{}{part} * b{j};", i / w);
+            }
+        }
+        text
+    }
+    fn results(&self) -> String {
+        let (w, mut text) = (self.width(), String::new());
+        for (name, from, lane, step, count) in
+            [("r", "row0", "row", "(TM / RM)", self.per_row), ("c", "col0", "col", "(TN / RN)", self.per_col)]
+        {
+            let hole = if name == "r" { "row" } else { "col" };
+            for i in 0..count {
+                let _ = writeln!(
+                    text,
+                    "    let {name}{i} = {from} + W * ({lane} + {}u * {step}) + {}u;\n    let {name}_at{i} = out_{hole}_at({name}{i});",
+                    i / w,
+                    i % w
+                );
+            }
+        }
+        for i in 0..self.per_row {
+            for j in 0..self.per_col {
+                let part = if w == 1 { "" } else { [".x", ".y", ".z", ".w"][j % w] };
+                let _ = writeln!(
+                    text,
+                    "    finish(batch, r{i}, c{j}, from_out + r_at{i} + c_at{j}, s{i}_{}{part});",
+                    j / w
+                );
+            }
+        }
+        text
     }
 }
 
@@ -107,7 +237,8 @@ pub(super) fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta:
         .walk("out", &shape, &lead(out.strides))
         .text("at_a", "(row0 + r) * {{a_row}} + (depth + d) * {{a_col}}")
         .text("at_b", "(depth + d) * {{b_row}} + (col0 + c) * {{b_col}}")
-        .text("at_out", "r * {{out_row}} + c * {{out_col}}");
+        .text("out_row_at", "r * {{out_row}}")
+        .text("out_col_at", "c * {{out_col}}");
     for (name, stride) in [
         ("a_row", a.strides[rank - 2]),
         ("a_col", a.strides[rank - 1]),

@@ -2,8 +2,9 @@
 //!
 //! One machine folds `load(x)` with `combine` and ends with `finish`; a later pass reads what earlier ones found
 //! (`shift`: the maximum for a log-sum-exp, the mean for a variance; `rest`: what that mean is off by). Many outputs:
-//! an invocation each. Few: a workgroup each, and for long reductions several, whose partial results are folded again.
-//! The split depends on sizes alone, so results do not depend on the device.
+//! an invocation each. Few: a workgroup each, or one for neighbouring ones that lie beside each other, and for long
+//! reductions several, whose partial results are folded again.
+//! The split depends on sizes and strides alone, so results do not depend on the device.
 
 use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
@@ -21,16 +22,21 @@ use std::borrow::Cow;
 const TEMPLATE: &str = include_str!("../../../shaders/reduce.wgsl");
 const THREAD: &str = include_str!("../../../shaders/reduce_thread.wgsl");
 const GROUPED: &str = include_str!("../../../shaders/reduce_group.wgsl");
+const COLUMNS: &str = include_str!("../../../shaders/reduce_columns.wgsl");
 const ARG: &str = include_str!("../../../shaders/arg_reduce.wgsl");
 const ARG_THREAD: &str = include_str!("../../../shaders/arg_reduce_thread.wgsl");
 const ARG_GROUP: &str = include_str!("../../../shaders/arg_reduce_group.wgsl");
 
-/// Elements that one workgroup folds; longer reductions are split.
+/// Elements that one workgroup folds; longer reductions are split. Elements of each of `ACROSS` neighbouring outputs.
 const CHUNK: usize = 16384;
+const COLUMN: usize = 1024;
+const ACROSS: usize = 32;
 /// Up to this length an output is an invocation's work whatever else there is.
 const SHORT: usize = 64;
-/// With this many outputs an invocation each fills the device.
+/// With this many outputs an invocation each fills the device; but those of rows longer than `ROW` would each read a
+/// cache line of its own.
 const MANY: usize = 16384;
+const ROW: usize = 256;
 
 /// What a fold does, as WGSL over `x` (an element), `shift` and `rest` (numbers per output), `a` and `b` (partial
 /// results).
@@ -210,19 +216,29 @@ fn fold_over(
     stage_aliased(&mut [*input], &[*out], &mut |views| {
         let input = &views[0];
         let job = Job { fold, compute, input, shifts, dims, total };
-        if count <= SHORT || (outputs >= MANY && count <= CHUNK) {
+        let columns = job.beside();
+        let most = if columns { CHUNK } else { ROW };
+        if count <= SHORT || (outputs >= MANY && count <= most) {
             return job.threads(out, outputs, count);
         }
-        let splits = count.div_ceil(CHUNK);
+        let columns = columns && outputs >= ACROSS;
+        let splits = count.div_ceil(if columns { COLUMN } else { CHUNK });
+        let run = |out: &View, fold: &Fold| {
+            if columns {
+                job.columns(out, outputs, count, splits, fold)
+            } else {
+                job.groups(out, outputs, count, splits, fold)
+            }
+        };
         if splits == 1 {
-            return job.groups(out, outputs, count, 1, fold);
+            return run(out, fold);
         }
         let shape = [outputs, splits];
         let buffer = out.scratch(outputs * splits * dtype_of(compute).size())?;
         let strides = contiguous_strides(&shape);
         let partial = View { buffer: &buffer, dtype: dtype_of(compute), shape: &shape, strides: &strides, offset: 0 };
         let first = Fold { finish: "a".into(), ..fold.clone() };
-        job.groups(&partial, outputs, count, splits, &first)?;
+        run(&partial, &first)?;
         let again = fold.again();
         let job = Job { fold: &again, input: &partial, dims: &[1], ..job };
         if splits <= SHORT { job.threads(out, outputs, splits) } else { job.groups(out, outputs, splits, 1, &again) }
@@ -271,6 +287,15 @@ impl<'a> Job<'a> {
         }
         Ok(kernel)
     }
+    /// Whether neighbouring outputs lie closer to each other than what each of them folds.
+    fn beside(&self) -> bool {
+        let strides = |reduced| {
+            let (shape, strides) = parts(self.input, self.dims, reduced);
+            shape.into_iter().zip(strides).filter(|(n, _)| *n > 1).map(|(_, stride)| stride).collect::<Dims>()
+        };
+        let (kept, reduced) = (strides(false), strides(true));
+        kept.last().is_some_and(|inner| reduced.iter().all(|stride| inner < stride))
+    }
     fn threads(&self, out: &View<'a>, outputs: usize, count: usize) -> Result<()> {
         let kernel = self.kernel(out, outputs, count, self.fold)?.part("thread", "body", THREAD);
         kernel.launch(outputs)
@@ -281,6 +306,14 @@ impl<'a> Job<'a> {
             .number("chunk", count.div_ceil(splits))?
             .part("group", "body", GROUPED)
             .launch_groups(outputs * splits)
+    }
+    /// `groups` for outputs beside each other.
+    fn columns(&self, out: &View<'a>, outputs: usize, count: usize, splits: usize, fold: &Fold) -> Result<()> {
+        self.kernel(out, outputs, count, fold)?
+            .number("splits", splits)?
+            .number("chunk", count.div_ceil(splits))?
+            .part("columns", "body", COLUMNS)
+            .launch_groups(outputs.div_ceil(ACROSS) * splits)
     }
 }
 

@@ -98,8 +98,8 @@ impl Hollow {
     }
 }
 
-/// Shapes of which some take the road of short rows and some that of long ones.
-const SHAPES: [[usize; 3]; 3] = [[2, 3, 4], [2, 3, 5000], [40000, 2, 3]];
+/// Shapes of which some take the road of short rows, some that of long ones and some that of columns.
+const SHAPES: [[usize; 3]; 4] = [[2, 3, 4], [2, 3, 5000], [40000, 2, 3], [300, 3, 40]];
 
 #[test]
 fn reductions_validate() {
@@ -107,7 +107,7 @@ fn reductions_validate() {
     let kinds = [Sum, Mean, Prod, Max, Min, Any, All, Norm(2.0), Norm(3.5), Norm(0.0), Norm(f64::INFINITY), LogSumExp];
     checked(|| {
         for dtype in known() {
-            for (shape, strided) in SHAPES.iter().zip([false, true, false]) {
+            for (shape, strided) in SHAPES.iter().zip([false, true, false, false]) {
                 let x = Hollow::new(shape, dtype, strided);
                 for (dims, kept) in
                     [(&[2usize][..], [shape[0], shape[1], 1]), (&[0, 1, 2], [1, 1, 1]), (&[0], [1, shape[1], shape[2]])]
@@ -142,7 +142,7 @@ fn products_scans_and_softmax_validate() {
                 matmul(&a.view(), &b.view(), &out.view(), 1.0, 0.0)?;
                 matmul(&a.view(), &b.view(), &out.view(), 2.0, 3.0)?;
             }
-            for (shape, strided) in SHAPES.iter().zip([false, true, false]) {
+            for (shape, strided) in SHAPES.iter().zip([false, true, false, false]) {
                 let (x, out) = (Hollow::new(shape, dtype, strided), Hollow::new(shape, dtype, false));
                 let index = Hollow::new(shape, DType::I64, false);
                 for kind in [Scan::Sum, Scan::Prod, Scan::Max, Scan::Min] {
@@ -271,7 +271,10 @@ const VALIDATED: [(&str, &str); 15] = [
         "prelude prelude_bessel prelude_compare prelude_erf prelude_f32 prelude_f64 prelude_gamma prelude_incomplete \
          prelude_special map",
     ),
-    ("reductions_validate", "reduce reduce_group reduce_thread arg_reduce arg_reduce_group arg_reduce_thread"),
+    (
+        "reductions_validate",
+        "reduce reduce_group reduce_columns reduce_thread arg_reduce arg_reduce_group arg_reduce_thread",
+    ),
     ("products_scans_and_softmax_validate", "matmul scan scan_group scan_thread softmax softmax_group softmax_thread"),
     ("indexing_validates", "gather scatter table"),
     ("random_validates", "random random_f32 random_f64"),

@@ -58,7 +58,7 @@ fn close(got: f32, want: f64, n: usize) -> bool {
 #[test]
 fn every_kind_over_every_set_of_dimensions() {
     let Some(_shared) = ready("reduce") else { return };
-    let cases: [(&[usize], &[usize]); 9] = [
+    let cases: [(&[usize], &[usize]); 13] = [
         (&[3, 5, 7], &[0, 1, 2]),
         (&[3, 5, 7], &[1]),
         (&[3, 5, 7], &[0, 2]),
@@ -68,6 +68,10 @@ fn every_kind_over_every_set_of_dimensions() {
         (&[2, 40000], &[1]),
         (&[40000, 3], &[0]),
         (&[20000, 5], &[1]),
+        (&[300, 40], &[0]),
+        (&[5000, 33], &[0]),
+        (&[70, 6, 64], &[0, 1]),
+        (&[17000, 300], &[1]),
     ];
     for (shape, dims) in cases {
         let n: usize = shape.iter().product();
