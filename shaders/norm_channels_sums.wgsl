@@ -1,4 +1,5 @@
-// The gradients of batch and group normalisation by weight and bias: LANES invocations add up a channel over the batch.
+// The gradients of batch and group normalisation by weight and bias: LANES invocations add up a
+// channel over the batch, or one of its pieces.
 {{declarations}}
 const LANES = {{lanes}};
 
@@ -10,10 +11,13 @@ fn main(
 ) {
     let unit = (g.y * groups.x + g.x) * (256u / LANES) + local / LANES;
     let lane = local % LANES;
-    let row = min(unit, {{rows}} - 1u);
+    let own = min(unit, {{rows}} * {{pieces}} - 1u);
+    let row = own / {{pieces}};
+    let first = own % {{pieces}} * {{chunk}};
+    let last = min(first + {{chunk}}, {{cols}});
     var sum = T(0);
     var dot = T(0);
-    for (var i = lane; i < {{cols}}; i += LANES) {
+    for (var i = first + lane; i < last; i += LANES) {
         let s = read_g({{g}} + walk_gfrom(row) + walk_gstep(i));
         let statistic = walk_statistic(row) + walk_statistics(i);
         let h = (read_x({{x}} + walk_from(row) + walk_step(i)) - read_mean({{mean}} + statistic)) * read_rstd({{rstd}} + statistic);
@@ -22,8 +26,8 @@ fn main(
     }
     let db = row_sum(sum, local);
     let dw = row_sum(dot, local);
-    if (unit < {{rows}} && lane == 0u) {
-        write_dw({{dw}} + row, dw);
-        write_db({{db}} + row, db);
+    if (unit < {{rows}} * {{pieces}} && lane == 0u) {
+        write_dw({{dw}} + unit, dw);
+        write_db({{db}} + unit, db);
     }
 }

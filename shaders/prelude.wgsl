@@ -161,3 +161,17 @@ fn row_sum(part: T, local: u32) -> T {
     workgroupBarrier();
     return sum;
 }
+// The maximum over them, NaN if one of them is.
+fn row_max(part: T, local: u32) -> T {
+    row_parts[local] = part;
+    for (var width = LANES / 2u; width > 0u; width = width >> 1u) {
+        workgroupBarrier();
+        if (local % LANES < width) {
+            row_parts[local] = max_(row_parts[local], row_parts[local + width]);
+        }
+    }
+    workgroupBarrier();
+    let top = row_parts[local - local % LANES];
+    workgroupBarrier();
+    return top;
+}

@@ -21,7 +21,7 @@ fn scale(y: f32, n: i32) -> f32 {
 fn exp_(x: f32) -> f32 {
     let t = clamp(x, -104.0, 89.0);
     let n = round(t * 1.44269504088896341);
-    let r = (t - n * 0.693359375) + n * 2.12194440e-4;
+    let r = fma(n, 2.12194440e-4, fma(-n, 0.693359375, t));
     return select(scale(1.0 + expm1_small(r), i32(n)), x, is_nan(x));
 }
 fn exp2_(x: f32) -> f32 {
@@ -33,7 +33,7 @@ fn expm1_(x: f32) -> f32 {
     if (is_nan(x) || abs(x) < 3.0e-8) { return x; }
     let t = clamp(x, -26.0, 89.0);
     let n = round(t * 1.44269504088896341);
-    let r = (t - n * 0.693359375) + n * 2.12194440e-4;
+    let r = fma(n, 2.12194440e-4, fma(-n, 0.693359375, t));
     let k = i32(n);
     if (k > 30) { return scale(1.0 + expm1_small(r), k); }
     let s = two_to(k);
@@ -114,7 +114,7 @@ fn reduce_large(x: f32) -> vec2<f32> {
 fn reduce_angle(x: f32) -> vec2<f32> {
     if (abs(x) > 200.0) { return reduce_large(x); }
     let n = round(x * 0.636619772367581343);
-    let r = ((x - n * 1.5703125) - n * 4.837512969970703125e-4) - n * 7.54978995489188216e-8;
+    let r = fma(-n, 7.54978995489188216e-8, fma(-n, 4.837512969970703125e-4, fma(-n, 1.5703125, x)));
     return vec2<f32>(f32(i32(n) & 3), r);
 }
 fn sin_small(r: f32) -> f32 {

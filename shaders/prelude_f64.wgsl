@@ -31,7 +31,7 @@ fn scale(y: f64, n: i32) -> f64 {
 fn exp_(x: f64) -> f64 {
     let t = clamp(x, -746.0, 710.0);
     let n = nearest(t * 1.44269504088896338700e+00);
-    let r = (t - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    let r = fma(-n, 1.90821492927058770002e-10, fma(-n, 6.93147180369123816490e-01, t));
     return select(scale(1.0 + expm1_small(r), i32(n)), x, is_nan(x));
 }
 fn exp2_(x: f64) -> f64 {
@@ -43,7 +43,7 @@ fn expm1_(x: f64) -> f64 {
     if (is_nan(x) || abs(x) < 1.0e-17) { return x; }
     let t = clamp(x, -60.0, 710.0);
     let n = nearest(t * 1.44269504088896338700e+00);
-    let r = (t - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    let r = fma(-n, 1.90821492927058770002e-10, fma(-n, 6.93147180369123816490e-01, t));
     let k = i32(n);
     if (k > 70) { return scale(1.0 + expm1_small(r), k); }
     let s = two_to(k);
@@ -133,7 +133,8 @@ fn reduce_large(x: f64) -> vec2<f64> {
 fn reduce_angle(x: f64) -> vec2<f64> {
     if (abs(x) > 1.0e6) { return reduce_large(x); }
     let n = nearest(x * 6.36619772367581382433e-01);
-    let r = ((x - n * 1.57079632673412561417e+00) - n * 6.07710050630396597660e-11) - n * 2.02226624879595063154e-21;
+    let first = fma(-n, 6.07710050630396597660e-11, fma(-n, 1.57079632673412561417e+00, x));
+    let r = fma(-n, 2.02226624879595063154e-21, first);
     return vec2<f64>(f64(i64(n) & 3), r);
 }
 fn sin_small(r: f64) -> f64 {

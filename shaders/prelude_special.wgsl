@@ -27,7 +27,12 @@ fn recip_(x: T) -> T {
 fn rsqrt_(x: T) -> T {
     return div_(T(1), sqrt_(x));
 }
-// Division by zero and infinity follows IEEE, independent of the device's division.
+// Division by zero and infinity follows IEEE, independent of the device's division, which may multiply by the reciprocal:
+// that of a very large number is too small to be normal, and such numbers may become zero.
+fn quotient(x: T, y: T) -> T {
+    let s = select(T(1), T(0.0625), abs(y) > T(1e37));
+    return (x * s) / (y * s);
+}
 fn div_(x: T, y: T) -> T {
     if (is_nan(x)) { return x; }
     if (is_nan(y)) { return y; }
@@ -35,7 +40,7 @@ fn div_(x: T, y: T) -> T {
     if (is_inf(x) || !truth(y)) {
         return select(from_parts(inf_(), sign), nan_(), is_inf(x) == is_inf(y) && truth(x) == truth(y));
     }
-    return select(x / y, from_parts(T(0), sign), is_inf(y) || !truth(x));
+    return select(quotient(x, y), from_parts(T(0), sign), is_inf(y) || !truth(x));
 }
 fn trunc_div_(x: T, y: T) -> T {
     return trunc_(div_(x, y));
@@ -149,9 +154,9 @@ fn atan2_(y: T, x: T) -> T {
     } else if (!truth(ax) || is_inf(ay)) {
         t = T(1.57079632679489662);
     } else if (ay > ax) {
-        t = T(1.57079632679489662) - atan_positive(ax / ay);
+        t = T(1.57079632679489662) - atan_positive(quotient(ax, ay));
     } else {
-        t = atan_positive(ay / ax);
+        t = atan_positive(quotient(ay, ax));
     }
     return from_parts(select(t, T(3.14159265358979324) - t, is_negative(x)), y);
 }
@@ -162,7 +167,7 @@ fn hypot_(x: T, y: T) -> T {
     let a = max(abs_(x), abs_(y));
     let b = min(abs_(x), abs_(y));
     if (!truth(a)) { return a; }
-    let r = b / a;
+    let r = quotient(b, a);
     return a * sqrt(T(1) + r * r);
 }
 // a * b as a sum of two numbers; exact because the halves are.

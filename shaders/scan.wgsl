@@ -20,8 +20,8 @@ fn store(line: u32, i: u32, v: T, at: u32) {
     write_out({{out}} + walk_out(line) + i * {{out_step}}, v);
     {{store}}
 }
-// The result before a run from that of the runs before it, where a line goes on from another.
-fn begun(line: u32, total: T, is_first: bool) -> T {
-    {{begun}}
+// What precedes a line that goes on from another.
+fn begun(line: u32) -> T {
+    return {{begun}};
 }
 {{body}}

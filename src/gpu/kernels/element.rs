@@ -143,28 +143,33 @@ pub(super) fn writer(name: &str, var: &str, dtype: DType, compute: Compute) -> S
     )
 }
 
-/// `fn write_words_{name}(unit, n, first)`: the invocation `unit` stores every element of one word, calling
-/// `value(e)` for element `e` of `n`; `first` is the view's offset. Lanes outside the view keep what they hold.
+/// `fn pack_{name}(unit, n, first)`: the elements of one word, by `value(e)` for element `e` of `n`; `first` is the view's
+/// offset. `fn write_words_{name}(unit, n, first, bits)` stores them; lanes outside the view keep what they hold.
 pub(super) fn word_writer(name: &str, var: &str, dtype: DType, compute: Compute) -> String {
     let (k, bits) = (lanes(dtype), 32 / lanes(dtype));
     let mask = (1u64 << bits) - 1;
     format!(
-        "{}fn write_words_{name}(unit: u32, n: u32, first: u32) {{
-    let word = first / {k}u + unit;
+        "{}fn pack_{name}(unit: u32, n: u32, first: u32) -> u32 {{
     var bits = 0u;
-    var keep = 0u;
     for (var j = 0u; j < {k}u; j++) {{
         let e = unit * {k}u + j - first % {k}u;
         if (e < n) {{
             bits |= encode_{name}(value(e)) << (j * {bits}u);
-        }} else {{
-            keep |= {mask}u << (j * {bits}u);
         }}
     }}
-    if (keep != 0u) {{
-        bits |= {var}[word] & keep;
+    return bits;
+}}
+fn write_words_{name}(unit: u32, n: u32, first: u32, bits: u32) {{
+    let word = first / {k}u + unit;
+    var keep = 0u;
+    for (var j = 0u; j < {k}u; j++) {{
+        keep |= select({mask}u << (j * {bits}u), 0u, unit * {k}u + j - first % {k}u < n);
     }}
-    {var}[word] = bits;
+    if (keep == 0u) {{
+        {var}[word] = bits;
+    }} else {{
+        {var}[word] = bits | ({var}[word] & keep);
+    }}
 }}\n",
         encoder(name, dtype, compute)
     )

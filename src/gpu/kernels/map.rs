@@ -16,6 +16,9 @@ use smallvec::SmallVec;
 use std::fmt::Write;
 
 const NAMES: [&str; 4] = ["x", "y", "z", "w"];
+/// Units of an invocation where there are at least `LARGE`: what starting it costs is as much as what it does.
+const EACH: usize = 4;
+const LARGE: usize = 1 << 19;
 const TEMPLATE: &str = include_str!("../../../shaders/map.wgsl");
 
 /// What an operand is to the generated code.
@@ -36,6 +39,8 @@ pub(super) struct Variant<'a> {
     /// Dimensions to decompose an index into; 0 where every operand is walked with stride one.
     pub rank: usize,
     pub out_contiguous: bool,
+    /// Units of an invocation.
+    pub each: usize,
 }
 
 /// `out[i] = expr(inputs[i]...)` over `shape`; input strides are over `shape`, zero where broadcast.
@@ -206,8 +211,18 @@ fn one(job: &Job, out: &View, views: &[Option<View>; 4]) -> Result<()> {
     let flat = unit(out.strides) && views.iter().flatten().all(|v| unit(v.strides));
     let rank = if flat { 0 } else { out.shape.len() };
     let out_contiguous = out.strides == &fresh[..];
-    let variant =
-        Variant { expr: job.expr, compute: job.compute, operands: &operands, out: out.dtype, rank, out_contiguous };
+    let mut variant = Variant {
+        expr: job.expr,
+        compute: job.compute,
+        operands: &operands,
+        out: out.dtype,
+        rank,
+        out_contiguous,
+        each: 1,
+    };
+    if variant.units(out)? >= LARGE {
+        variant.each = EACH;
+    }
     let launch = prepare(job, &variant, out, &views)?;
     out.driver().launch(&launch)
 }
@@ -242,14 +257,13 @@ fn prepare<'a>(job: &Job, variant: &'a Variant, out: &View<'a>, views: &[Option<
     }
     let reads = binds.len();
     binds.push(out_bind);
-    let units = if variant.words() { element::words(out.dtype, out_offset, n) } else { n };
     Ok(Launch {
         key: variant.key(),
         shader: variant,
         binds,
         reads,
         params,
-        groups: units.div_ceil(GROUP),
+        groups: variant.units(out)?.div_ceil(GROUP * variant.each),
         may_fault: false,
     })
 }
@@ -266,6 +280,11 @@ impl Variant<'_> {
     fn words(&self) -> bool {
         self.out_contiguous && lanes(self.out) > 1
     }
+    /// Words or elements of the output.
+    fn units(&self, out: &View) -> Result<usize> {
+        let offset = out.bind().ok_or_else(too_large)?.1;
+        Ok(if self.words() { element::words(out.dtype, offset, out.numel()) } else { out.numel() })
+    }
     fn key(&self) -> Key {
         let mut key = Key::default();
         key.fixed("map");
@@ -279,7 +298,8 @@ impl Variant<'_> {
             word << 16 | kind << 8 | dtype
         });
         key.word(operands);
-        let counts = [self.operands.len(), self.compute as usize, self.out as usize, self.out_contiguous as usize];
+        let shape = self.each << 1 | self.out_contiguous as usize;
+        let counts = [self.operands.len(), self.compute as usize, self.out as usize, shape];
         key.word(counts.iter().fold(self.rank as u64, |word, &n| word << 8 | n as u64));
         key
     }
@@ -294,6 +314,19 @@ impl Variant<'_> {
         }
         if self.rank > 0 {
             let _ = writeln!(text, "    let c0 = {rest};");
+        }
+        text
+    }
+    /// What an invocation does from its first unit on.
+    fn body(&self, units: &str) -> String {
+        let mut text = "    let v0 = make(unit);\n".to_string();
+        for i in 1..self.each {
+            let _ = writeln!(text, "    let v{i} = make(min(unit + {}u, {units} - 1u));", GROUP * i);
+        }
+        text += "    put(unit, v0);\n";
+        for i in 1..self.each {
+            let at = GROUP * i;
+            let _ = writeln!(text, "    if (unit + {at}u < {units}) {{ put(unit + {at}u, v{i}); }}");
         }
         text
     }
@@ -348,14 +381,16 @@ impl Shader for Variant<'_> {
             let _ = writeln!(values, "    let {name} = {value};");
         }
         declared += &element::declare(binding + 1, "buffer_out", self.out, access);
-        let store = if self.words() {
+        let (ty, make, put) = if self.words() {
             declared += &element::word_writer("out", "buffer_out", self.out, self.compute);
-            format!("write_words_out(unit, {}, {});", word(0), word(1))
+            let [n, first] = [word(0), word(1)];
+            ("u32", format!("return pack_out(e, {n}, {first});"), format!("write_words_out(e, {n}, {first}, v);"))
         } else {
             declared += &element::writer("out", "buffer_out", self.out, self.compute);
             let at = self.index(&word(1), self.operands.len());
-            format!("let e = unit;\n{}    write_out({at}, value(e));", self.coordinates())
+            ("T", "return value(e);".to_string(), format!("{}    write_out({at}, v);", self.coordinates()))
         };
+        let unit = format!("fn make(e: u32) -> {ty} {{\n    {make}\n}}\nfn put(e: u32, v: {ty}) {{\n    {put}\n}}");
         let units = if self.words() {
             format!("({0} % {1}u + {2} + {1}u - 1u) / {1}u", word(1), lanes(self.out), word(0))
         } else {
@@ -367,7 +402,9 @@ impl Shader for Variant<'_> {
             ("values", &values),
             ("expr", self.expr),
             ("units", &units),
-            ("store", &store),
+            ("unit", &unit),
+            ("body", &self.body(&units)),
+            ("span", &(GROUP * self.each).to_string()),
         ];
         render(TEMPLATE, self.compute, &holes)
     }

@@ -2,17 +2,26 @@
 //! result, one for the gradient of the input, one for those of weight and bias.
 //!
 //! A statistic is a row, and what it covers are the columns: the batch and the elements of a channel, or the channels of a
-//! group and their elements. As many invocations share a row as its length is worth.
+//! group and their elements. As many invocations share a row as its length is worth. Few and long rows, which would leave most
+//! of a device idle, are cut into pieces, a workgroup each: what these find is joined, and a last kernel writes the result.
 
-use super::element::compute_of;
+use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
+use super::reduce::reduce;
 use super::view::View;
 use crate::dtype::Scalar;
 use crate::error::Result;
+use crate::kinds::Reduce;
 
 const FORWARD: &str = include_str!("../../../shaders/norm_channels.wgsl");
 const GRADIENT: &str = include_str!("../../../shaders/norm_channels_grad.wgsl");
 const SUMS: &str = include_str!("../../../shaders/norm_channels_sums.wgsl");
+const PARTS: &str = include_str!("../../../shaders/norm_channels_parts.wgsl");
+const JOIN: &str = include_str!("../../../shaders/norm_channels_join.wgsl");
+const APPLY: &str = include_str!("../../../shaders/norm_channels_apply.wgsl");
+/// Workgroups that fill a device, and the fewest elements of a piece.
+const BUSY: usize = 1024;
+const PIECE: usize = 2048;
 
 /// What is normalised: `input` is `[n, c, l]`, `weight` and `bias` are dense `[c]`.
 #[derive(Clone, Copy)]
@@ -64,6 +73,10 @@ impl Split {
         };
         kernel.walk(first, &self.rows, &rows).walk(second, &self.cols, &cols)
     }
+    /// Walks the elements of what is written, and the channels.
+    fn goals<'a>(&self, kernel: Kernel<'a>, out: &View) -> Kernel<'a> {
+        self.walk(self.walk(kernel, ["to", "goal"], strides(out)), ["channel", "channels"], [0, 1, 0])
+    }
 }
 
 fn strides(v: &View) -> [usize; 3] {
@@ -73,6 +86,18 @@ fn strides(v: &View) -> [usize; 3] {
 /// How many invocations share a row: a power of two that leaves each about eight elements.
 fn lanes(cols: usize) -> usize {
     (cols / 8).next_power_of_two().min(256)
+}
+
+/// Into how many pieces each row is cut.
+fn pieces([rows, cols]: [usize; 2]) -> usize {
+    (BUSY / rows.max(1)).min(cols / PIECE).max(1)
+}
+
+/// A kernel of which a workgroup serves a piece of a row.
+fn in_pieces<'a>(kernel: Kernel<'a>, [rows, cols]: [usize; 2], pieces: usize) -> Result<Kernel<'a>> {
+    let chunk = cols.div_ceil(pieces);
+    let kernel = kernel.number("rows", rows)?.number("cols", cols)?.number("pieces", pieces)?.number("chunk", chunk)?;
+    kernel.iterations(chunk.div_ceil(256) * 3)
 }
 
 fn launch(kernel: Kernel, [rows, cols]: [usize; 2]) -> Result<()> {
@@ -88,51 +113,136 @@ fn launch(kernel: Kernel, [rows, cols]: [usize; 2]) -> Result<()> {
 pub fn normalise(o: &Channels, out: &View, mean: &View, rstd: &View, variance: &View) -> Result<()> {
     o.input.require_own()?;
     let split = Split::new(&o.input, o.groups);
-    let mut kernel = Kernel::new("norm_channels", FORWARD, compute_of(o.input.dtype)?)
+    let pieces = pieces(split.count());
+    if pieces > 1 {
+        statistics(o, &split, pieces, mean, rstd, variance)?;
+        let mut kernel = Kernel::new("norm_channels_apply", APPLY, compute_of(o.input.dtype)?)
+            .read("x", o.input)
+            .read("mean", *mean)
+            .read("rstd", *rstd)
+            .write("y", *out);
+        kernel =
+            o.scaled(split.walk(kernel, ["from", "step"], strides(&o.input))).text("result", "h{{scale}}{{shift}}");
+        return apply(kernel, &split, pieces, out);
+    }
+    let kernel = Kernel::new("norm_channels", FORWARD, compute_of(o.input.dtype)?)
         .read("x", o.input)
         .write("y", *out)
         .write("mean", *mean)
         .write("rstd", *rstd)
         .write("variance", *variance)
         .scalar("eps", Scalar::Float(o.eps));
-    kernel = split.walk(kernel, ["from", "step"], strides(&o.input));
-    kernel = split.walk(kernel, ["to", "goal"], strides(out));
-    kernel = split.walk(kernel, ["channel", "channels"], [0, 1, 0]);
-    if let Some(w) = o.weight {
-        kernel = kernel.read("weight", w).text("scale", " * read_weight({{weight}} + channel)");
-    }
-    if let Some(b) = o.bias {
-        kernel = kernel.read("bias", b).text("shift", " + read_bias({{bias}} + channel)");
-    }
-    launch(kernel, split.count())
+    let kernel = o.scaled(split.walk(kernel, ["from", "step"], strides(&o.input)));
+    launch(split.goals(kernel, out), split.count())
+}
+
+/// The statistics of rows that are cut into pieces.
+fn statistics(o: &Channels, split: &Split, pieces: usize, mean: &View, rstd: &View, variance: &View) -> Result<()> {
+    let ([rows, cols], compute) = (split.count(), compute_of(o.input.dtype)?);
+    let dtype = dtype_of(compute);
+    let (shape, size) = ([rows * pieces], rows * pieces * dtype.size());
+    let buffers = [o.input.scratch(size)?, o.input.scratch(size)?];
+    let [means, squares] = [0, 1].map(|i| View { buffer: &buffers[i], dtype, shape: &shape, strides: &[1], offset: 0 });
+    let kernel = Kernel::new("norm_channels_parts", PARTS, compute)
+        .read("x", o.input)
+        .write("means", means)
+        .write("squares", squares);
+    let kernel = in_pieces(split.walk(kernel, ["from", "step"], strides(&o.input)), [rows, cols], pieces)?;
+    kernel.launch_groups(rows * pieces)?;
+    let kernel = Kernel::new("norm_channels_join", JOIN, compute)
+        .read("means", means)
+        .read("squares", squares)
+        .write("mean", *mean)
+        .write("rstd", *rstd)
+        .write("variance", *variance)
+        .scalar("eps", Scalar::Float(o.eps));
+    let lanes = pieces.next_power_of_two().min(256);
+    in_pieces(kernel, [rows, cols], pieces)?.text("lanes", format!("{lanes}u")).launch(rows * lanes)
+}
+
+/// The last pass over rows that are cut into pieces.
+fn apply(kernel: Kernel, split: &Split, pieces: usize, out: &View) -> Result<()> {
+    let [rows, cols] = split.count();
+    in_pieces(split.goals(kernel, out), [rows, cols], pieces)?.launch_groups(rows * pieces)
 }
 
 /// The gradients by input, weight and bias; `dw` and `db` are dense.
 pub fn normalise_backward(from: &ChannelGrad, dx: &View, dw: &View, db: &View) -> Result<()> {
     from.input.require_own()?;
+    by_parameters(from, dw, db)?;
     let split = Split::new(&from.input, from.groups);
-    let kernel = from.kernel("norm_channels_grad", GRADIENT, &split)?.write("dx", *dx);
-    let mut kernel = split.walk(kernel, ["to", "goal"], strides(dx));
-    kernel = split.walk(kernel, ["channel", "channels"], [0, 1, 0]);
+    let pieces = pieces(split.count());
+    // The sums over a channel are those that the gradients of its weight and bias are.
+    let known = from.given || from.groups.is_none();
+    if pieces > 1 && known && dw.dtype == dtype_of(compute_of(from.input.dtype)?) {
+        let mut kernel = from.kernel("norm_channels_apply", APPLY, &split)?.write("y", *dx);
+        kernel = kernel.text("result", "rstd * (read_g({{g}} + walk_gfrom(row) + walk_gstep(i)){{scale}}{{less}})");
+        if let Some(w) = from.weight {
+            kernel = kernel.read("weight", w).text("scale", " * read_weight({{weight}} + channel)");
+        }
+        if !from.given {
+            kernel = kernel.read("dw", *dw).read("db", *db).text("less", " - middle - h * tilt");
+            kernel = kernel.text("known", if from.weight.is_some() { WEIGHTED } else { PLAIN });
+        }
+        return apply(kernel, &split, pieces, dx);
+    }
+    let mut kernel = from.kernel("norm_channels_grad", GRADIENT, &split)?.write("dx", *dx);
     if let Some(w) = from.weight {
         kernel = kernel.read("weight", w).text("scale", " * read_weight({{weight}} + channel)");
     }
     if !from.given {
         kernel = kernel.text("less", " - middle - h * tilt");
     }
-    launch(kernel, split.count())?;
-    by_parameters(from, dw, db)
+    launch(split.goals(kernel, dx), split.count())
 }
+
+const PLAIN: &str = "let middle = read_db({{db}} + row) / T({{cols}});
+    let tilt = read_dw({{dw}} + row) / T({{cols}});";
+const WEIGHTED: &str = "let middle = read_weight({{weight}} + row) * read_db({{db}} + row) / T({{cols}});
+    let tilt = read_weight({{weight}} + row) * read_dw({{dw}} + row) / T({{cols}});";
 
 fn by_parameters(from: &ChannelGrad, dw: &View, db: &View) -> Result<()> {
     let each = Split::new(&from.input, None);
-    let (groups, channels) = (from.groups.unwrap_or(1), from.input.shape[1]);
-    let kernel = from.kernel("norm_channels_sums", SUMS, &each)?.write("dw", *dw).write("db", *db);
-    let kernel = match from.groups {
-        None => kernel.walk("statistic", &[channels], &[1]).walk("statistics", &each.cols, &[0, 0]),
-        Some(g) => kernel.walk("statistic", &[g, channels / groups], &[1, 0]).walk("statistics", &each.cols, &[g, 0]),
+    let ([rows, cols], groups) = (each.count(), from.groups.unwrap_or(1));
+    let pieces = pieces([rows, cols]);
+    let launch = |dw: &View, db: &View| {
+        let kernel = from.kernel("norm_channels_sums", SUMS, &each)?.write("dw", *dw).write("db", *db);
+        let kernel = match from.groups {
+            None => kernel.walk("statistic", &[rows], &[1]).walk("statistics", &each.cols, &[0, 0]),
+            Some(g) => kernel.walk("statistic", &[g, rows / groups], &[1, 0]).walk("statistics", &each.cols, &[g, 0]),
+        };
+        let lanes = if pieces > 1 { 256 } else { lanes(cols) };
+        in_pieces(kernel, [rows, cols], pieces)?.text("lanes", format!("{lanes}u")).launch(rows * pieces * lanes)
     };
-    launch(kernel, each.count())
+    if rows == 0 {
+        return Ok(());
+    }
+    if pieces == 1 {
+        return launch(dw, db);
+    }
+    let dtype = dtype_of(compute_of(from.input.dtype)?);
+    let (shape, strides) = ([rows, pieces], [pieces, 1]);
+    let size = rows * pieces * dtype.size();
+    let buffers = [dw.scratch(size)?, dw.scratch(size)?];
+    let [pw, pb] = [0, 1].map(|i| View { buffer: &buffers[i], dtype, shape: &shape, strides: &strides, offset: 0 });
+    launch(&pw, &pb)?;
+    for (sums, to) in [(pw, dw), (pb, db)] {
+        reduce(Reduce::Sum, &sums, &[1], &View { shape: &[rows, 1], strides: &[1, 1], ..*to })?;
+    }
+    Ok(())
+}
+
+impl<'a> Channels<'a> {
+    /// Weight and bias of a kernel that knows the channel of each element.
+    fn scaled(&self, mut kernel: Kernel<'a>) -> Kernel<'a> {
+        if let Some(w) = self.weight {
+            kernel = kernel.read("weight", w).text("scale", " * read_weight({{weight}} + channel)");
+        }
+        if let Some(b) = self.bias {
+            kernel = kernel.read("bias", b).text("shift", " + read_bias({{bias}} + channel)");
+        }
+        kernel
+    }
 }
 
 impl<'a> ChannelGrad<'a> {

@@ -148,6 +148,16 @@ fn log_sum_exp(input: &View, dims: &[usize], out: &View) -> Result<()> {
     run(&fold, compute, input, &[top], dims, out)
 }
 
+/// Whether neighbouring outputs lie closer to each other than what each of them folds.
+fn beside(input: &View, dims: &[usize]) -> bool {
+    let strides = |reduced| {
+        let (shape, strides) = parts(input, dims, reduced);
+        shape.into_iter().zip(strides).filter(|(n, _)| *n > 1).map(|(_, stride)| stride).collect::<Dims>()
+    };
+    let (kept, reduced) = (strides(false), strides(true));
+    kept.last().is_some_and(|inner| reduced.iter().all(|stride| inner < stride))
+}
+
 /// Splits a shape's dimensions into kept and reduced ones.
 fn parts(view: &View, dims: &[usize], reduced: bool) -> (Dims, Dims) {
     let pick = |list: &[usize]| (0..list.len()).filter(|d| dims.contains(d) == reduced).map(|d| list[d]).collect();
@@ -216,7 +226,7 @@ fn fold_over(
     stage_aliased(&mut [*input], &[*out], &mut |views| {
         let input = &views[0];
         let job = Job { fold, compute, input, shifts, dims, total };
-        let columns = job.beside();
+        let columns = beside(input, dims);
         let most = if columns { CHUNK } else { ROW };
         if count <= SHORT || (outputs >= MANY && count <= most) {
             return job.threads(out, outputs, count);
@@ -287,15 +297,6 @@ impl<'a> Job<'a> {
         }
         Ok(kernel)
     }
-    /// Whether neighbouring outputs lie closer to each other than what each of them folds.
-    fn beside(&self) -> bool {
-        let strides = |reduced| {
-            let (shape, strides) = parts(self.input, self.dims, reduced);
-            shape.into_iter().zip(strides).filter(|(n, _)| *n > 1).map(|(_, stride)| stride).collect::<Dims>()
-        };
-        let (kept, reduced) = (strides(false), strides(true));
-        kept.last().is_some_and(|inner| reduced.iter().all(|stride| inner < stride))
-    }
     fn threads(&self, out: &View<'a>, outputs: usize, count: usize) -> Result<()> {
         let kernel = self.kernel(out, outputs, count, self.fold)?.part("thread", "body", THREAD);
         kernel.launch(outputs)
@@ -332,7 +333,8 @@ pub fn arg_reduce(is_max: bool, input: &View, dim: Option<usize>, values: Option
     if count == 0 {
         return Err(Error::index("Expected reduction dim to be specified for input.numel() == 0."));
     }
-    let few = count > SHORT && (outputs < 1024 || count > CHUNK);
+    let most = if beside(input, &dims) { CHUNK } else { ROW };
+    let few = count > SHORT && (outputs < 1024 || count > most);
     let (variant, body) = if few { ("group", ARG_GROUP) } else { ("thread", ARG_THREAD) };
     let mut kernel = Kernel::new("arg_reduce", ARG, compute_of(input.dtype)?)
         .read("x", *input)

@@ -20,13 +20,14 @@ const TEMPLATE: &str = include_str!("../../../shaders/scan.wgsl");
 const THREAD: &str = include_str!("../../../shaders/scan_thread.wgsl");
 const WHOLE: &str = include_str!("../../../shaders/scan_group.wgsl");
 const RECURRENCE: &str = include_str!("../../../shaders/recurrence.wgsl");
-const BEGUN: &str = "let before = read_before({{before}} + walk_before(line));
-    return select(combine(before, total), before, is_first);";
-const SHORT: usize = 256;
-const MANY: usize = 4096;
-/// The shortest block of a line, and how many blocks a line has at most.
-const BLOCK: usize = 4096;
+/// Lines up to this length are an invocation's work; others that lie beside each other are where there are that many.
+const SHORT: usize = 32;
+const MANY: usize = 1024;
+/// Elements of a block of a line that is cut, the most blocks of one, and the most lines that are: contiguous, and beside each
+/// other.
+const BLOCK: [usize; 2] = [4096, 256];
 const BLOCKS: usize = 1024;
+const FEW: [usize; 2] = [1024, 65_536];
 
 /// Accumulates `input` along `dim` into `out`, of the same shape; `indices` (int64) receives the position of each
 /// running maximum or minimum. Sums and products are computed in the compute type of `out`.
@@ -38,8 +39,8 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
         return Ok(());
     }
     if let (Some(fold), None) = (folded(kind), indices)
-        && lines < MANY
-        && length >= 2 * BLOCK
+        && lines < FEW[usize::from(beside(input, dim))]
+        && length >= 2 * BLOCK[usize::from(beside(input, dim))]
         && out.dtype.size() >= 4
     {
         return by_blocks(kind, fold, input, dim, out);
@@ -58,12 +59,12 @@ fn lines_of(
 ) -> Result<()> {
     let (length, shape) = (input.dim(dim).0, input.without(dim).0);
     let lines = shape.iter().product::<usize>();
-    let (init, combine) = match kind {
-        Scan::Sum => ("T(0)", "a + b"),
-        Scan::Prod => ("T(1)", "a * b"),
-        Scan::Max => ("lowest_()", "select(a, b, later_max(a, b))"),
-        Scan::Min => ("highest_()", "select(a, b, later_min(a, b))"),
-        Scan::LogSumExp => ("lowest_()", "log_add_exp_(a, b)"),
+    let combine = match kind {
+        Scan::Sum => "a + b",
+        Scan::Prod => "a * b",
+        Scan::Max => "select(a, b, later_max(a, b))",
+        Scan::Min => "select(a, b, later_min(a, b))",
+        Scan::LogSumExp => "log_add_exp_(a, b)",
     };
     // Whether the later element `b` takes over the index.
     let takes = match kind {
@@ -81,7 +82,6 @@ fn lines_of(
             .number("out_step", out.dim(dim).1)?
             .number("lines", lines)?
             .number("length", length)?
-            .text("init", init)
             .text("combine", combine)
             .text("takes", takes);
         if let Some(v) = indices {
@@ -92,16 +92,25 @@ fn lines_of(
                 .text("store", "write_indices({{indices}} + walk_indices(line) + i * {{indices_step}}, i32(at));");
         }
         kernel = match before {
-            Some(v) => kernel.read("before", *v).walk("before", v.shape, v.strides).text("begun", BEGUN),
-            None => kernel.text("begun", "return total;"),
+            Some(v) => kernel
+                .read("before", *v)
+                .walk("before", v.shape, v.strides)
+                .text("begun", "read_before({{before}} + walk_before(line))")
+                .text("goes_on", "true"),
+            None => kernel.text("begun", "T(0)").text("goes_on", "false"),
         };
-        if before.is_none() && (length <= SHORT || lines >= MANY) {
-            return kernel.part("thread", "body", THREAD).launch(lines);
+        if length <= SHORT || (lines >= MANY && beside(&views[0], dim)) {
+            return kernel.iterations(length)?.part("thread", "body", THREAD).launch(lines);
         }
-        let iterations = length.div_ceil(256) * 2;
-        let fresh = if before.is_some() { "false" } else { "i == 0u" };
-        kernel.iterations(iterations)?.text("fresh", fresh).part("group", "body", WHOLE).launch_groups(lines)
+        // Of each tile of 1,024: four elements in three loops, eight steps of a scan.
+        kernel.iterations(length.div_ceil(1024) * 20)?.part("group", "body", WHOLE).launch_groups(lines)
     })
+}
+
+/// Whether neighbouring lines lie closer to each other than neighbours along `dim`.
+fn beside(input: &View, dim: usize) -> bool {
+    let (shape, strides) = input.without(dim);
+    shape.iter().zip(&strides).rfind(|(n, _)| **n > 1).is_some_and(|(_, stride)| *stride < input.dim(dim).1)
 }
 
 /// The result of a whole block, where blocks may be folded apart, and what precedes the first.
@@ -117,7 +126,7 @@ fn folded(kind: Scan) -> Option<(Reduce, Scalar)> {
 /// Folds blocks of the lines, scans their results, and scans each block from what precedes it.
 fn by_blocks(kind: Scan, (fold, nothing): (Reduce, Scalar), input: &View, dim: usize, out: &View) -> Result<()> {
     let length = out.dim(dim).0;
-    let block = BLOCK.max(length.div_ceil(BLOCKS));
+    let block = BLOCK[usize::from(beside(input, dim))].max(length.div_ceil(BLOCKS));
     let (blocks, rest) = (length / block, length % block);
     // Dimension `dim` as blocks and their elements, from its start on.
     let split = |v: &View| -> (Dims, Dims) {

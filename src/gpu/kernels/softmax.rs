@@ -1,6 +1,7 @@
 //! Softmax and log-softmax along a dimension, forward and backward: one pass over memory per row that fits a group.
 //!
-//! Short rows are one invocation's work, long ones a workgroup's. The maximum is subtracted first.
+//! Contiguous rows are shared by neighbouring invocations, as many as their length is worth; many rows that lie beside each
+//! other are one invocation's work each. The maximum is subtracted first.
 
 use super::element::compute_of;
 use super::kernel::Kernel;
@@ -12,8 +13,9 @@ use crate::gpu::driver::too_large;
 const TEMPLATE: &str = include_str!("../../../shaders/softmax.wgsl");
 const THREAD: &str = include_str!("../../../shaders/softmax_thread.wgsl");
 const WHOLE: &str = include_str!("../../../shaders/softmax_group.wgsl");
-/// Rows up to this length are one invocation's work.
-const SHORT: usize = 32;
+/// Contiguous rows up to this length are one invocation's work, and so are others where there are that many.
+const SHORT: usize = 4;
+const MANY: usize = 4096;
 
 /// Softmax of `input` along `dim`, or its logarithm.
 pub fn softmax(input: &View, dim: usize, out: &View, log: bool) -> Result<()> {
@@ -78,11 +80,13 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
                 .number("y_step", y.dim(dim).1)?
                 .text("let_y", "let y = read_y({{y}} + walk_y(row) + i * {{y_step}});");
         }
-        if length <= SHORT {
-            kernel.part("thread", "body", THREAD).launch(count)
-        } else {
-            kernel.iterations(length.div_ceil(256) * 3)?.part("group", "body", WHOLE).launch_groups(count)
+        let contiguous = views[0].dim(dim).1 == 1;
+        if length <= SHORT || (!contiguous && count >= MANY) {
+            return kernel.iterations(length * 3)?.part("thread", "body", THREAD).launch(count);
         }
+        let lanes = (length / 4).next_power_of_two().clamp(4, 256);
+        let kernel = kernel.iterations(length.div_ceil(lanes) * 3)?.text("lanes", format!("{lanes}u"));
+        kernel.part("group", "body", WHOLE).launch(count * lanes)
     })
 }
 

@@ -15,9 +15,9 @@ pub fn validate_all(exprs: &[(&'static str, DType)]) -> Result<()> {
             return Err(Error::internal(format!("GPU kernels do not compute in {dtype} ('{expr}')")));
         };
         for out in [dtype, DType::Bool] {
-            for (rank, out_contiguous) in [(0, true), (3, true), (3, false)] {
+            for (rank, out_contiguous, each) in [(0, true, 4), (3, true, 1), (3, false, 1)] {
                 for operands in [[Operand::Buffer(dtype); 4], [Operand::Scalar; 4], [Operand::Output(out); 4]] {
-                    let variant = Variant { expr, compute, operands: &operands, out, rank, out_contiguous };
+                    let variant = Variant { expr, compute, operands: &operands, out, rank, out_contiguous, each };
                     check(&variant.name(), &variant.source())?;
                 }
             }

@@ -20,10 +20,10 @@ pub(super) fn known() -> impl Iterator<Item = DType> + Clone {
 fn every_cast_validates() {
     for input in known() {
         for out in known() {
-            for (rank, out_contiguous) in [(0, true), (2, true), (2, false)] {
+            for (rank, out_contiguous, each) in [(0, true, 4), (2, true, 1), (2, false, 1)] {
                 let compute = Compute::of(input).unwrap();
                 let operands = &[Operand::Buffer(input)];
-                let variant = Variant { expr: "x", compute, operands, out, rank, out_contiguous };
+                let variant = Variant { expr: "x", compute, operands, out, rank, out_contiguous, each };
                 check(&variant.name(), &variant.source()).unwrap();
             }
         }
@@ -280,7 +280,10 @@ const VALIDATED: [(&str, &str); 15] = [
     ("random_validates", "random random_f32 random_f64"),
     ("order_and_steps_validate", "sort search recurrence update"),
     ("layer_norm_validates", "layer_norm layer_norm_grad layer_norm_sums"),
-    ("normalisation_of_channels_validates", "norm_channels norm_channels_grad norm_channels_sums"),
+    (
+        "normalisation_of_channels_validates",
+        "norm_channels norm_channels_grad norm_channels_sums norm_channels_parts norm_channels_join norm_channels_apply",
+    ),
     ("pooling_validates", "pool_max pool_mean pool_mean_grad pool_windows"),
     ("programs_validate", "program"),
     ("resampling_validates", "resample"),

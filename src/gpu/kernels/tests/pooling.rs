@@ -46,9 +46,14 @@ fn pooling_validates() {
 fn normalisation_of_channels_validates() {
     checked(|| {
         for dtype in known().filter(|d| d.is_float()) {
-            for (shape, groups) in
-                [([2, 4, 3], None), ([2, 4, 900], Some(2)), ([1, 6, 1], Some(6)), ([300, 2, 1], None)]
-            {
+            for (shape, groups) in [
+                ([2, 4, 3], None),
+                ([2, 4, 900], Some(2)),
+                ([1, 6, 1], Some(6)),
+                ([300, 2, 1], None),
+                ([5, 2, 4000], None),
+                ([2, 4, 9000], Some(2)),
+            ] {
                 let [x, y, g, dx] = [(); 4].map(|()| Hollow::new(&shape, dtype, false));
                 let [w, b, dw, db] = [(); 4].map(|()| Hollow::new(&[shape[1]], dtype, false));
                 let count = groups.map_or(shape[1], |g| shape[0] * g);
