@@ -139,7 +139,7 @@ def matrices(d) -> dict:
 
 
 def layers(d) -> dict:
-    torch, nn = d.torch, d.torch.nn
+    nn = d.torch.nn
     x, image = d.randn(4096, 1024), d.randn(64, 64, 56, 56)
     norm, batch, group = nn.LayerNorm(1024), nn.BatchNorm2d(64), nn.GroupNorm(8, 64)
     table, words = d.rand(50_000, 512), d.randint(50_000, (64, 256))
@@ -166,9 +166,11 @@ def sequences(d) -> dict:
         for causal in (False, True):
             attend = partial(torch.nn.functional.scaled_dot_product_attention, q, k, v, is_causal=causal)
             name = f"attention, 32 heads, {length} x 64" + (", causal" if causal else "")
-            found[name] = d.timed(lambda q=q, k=k, v=v, causal=causal: (
-                torch.nn.functional.scaled_dot_product_attention(q.detach(), k.detach(), v.detach(), is_causal=causal)
-            ))
+            found[name] = d.timed(
+                lambda q=q, k=k, v=v, causal=causal: torch.nn.functional.scaled_dot_product_attention(
+                    q.detach(), k.detach(), v.detach(), is_causal=causal
+                )
+            )
             found[f"{name}, and backward"] = d.both(attend, q, k, v)
     x = d.randn(64, 32, 256)
     for kind in ("LSTM", "GRU"):

@@ -11,6 +11,8 @@ const RM = {{RM}}u;
 const RN = {{RN}}u;
 const W = {{W}}u;
 const LANES = {{lanes}}u;
+const ACROSS = {{ACROSS}}u;
+const DOWN = {{DOWN}}u;
 const LINE_A = TM / W + 1u;
 const LINE_B = TN / W + 1u;
 alias V = {{V}};
@@ -46,8 +48,10 @@ fn main(
     let col0 = (unit % tiles) % {{tiles_n}} * TN;
     let from_a = {{a}} + walk_a(batch);
     let from_b = {{b}} + walk_b(batch);
-    let row = lane / (TN / RN);
-    let col = lane % (TN / RN);
+    // Each ACROSS x DOWN neighbours, which read shared memory together, have a compact part of the tile.
+    let part = lane / (ACROSS * DOWN);
+    let row = part / (TN / RN / ACROSS) * DOWN + lane % (ACROSS * DOWN) / ACROSS;
+    let col = part % (TN / RN / ACROSS) * ACROSS + lane % ACROSS;
 {{sums}}
     {{first_tables}}
     var depth = 0u;

@@ -6,8 +6,10 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::gpu::fault;
 
-/// The most that is staged at once, so that a large transfer does not need its size twice.
+/// The most that is staged at once, so that a large transfer does not need its size twice; what is written is staged in pieces
+/// small enough for the driver to use their memory again.
 const PIECE: usize = 64 << 20;
+const WRITTEN: usize = 8 << 20;
 
 fn check(buffer: &GpuBuffer, offset: usize, bytes: usize) -> Result<()> {
     if offset.checked_add(bytes).is_none_or(|end| end > buffer.bytes()) {
@@ -38,9 +40,9 @@ impl GpuBuffer {
             stream.submit(context)?;
         }
         let whole = src.len() / 4 * 4;
-        for (i, piece) in src[..whole].chunks(PIECE).enumerate() {
-            context.queue.write_buffer(raw, (byte_offset + i * PIECE) as u64, piece);
-            if piece.len() == PIECE {
+        for (i, piece) in src[..whole].chunks(WRITTEN).enumerate() {
+            context.queue.write_buffer(raw, (byte_offset + i * WRITTEN) as u64, piece);
+            if piece.len() == WRITTEN {
                 context.queue.submit([]);
             }
         }

@@ -31,6 +31,14 @@ pub(super) struct Contraction<'a> {
     pub turned: usize,
 }
 
+const THIN_ONES: &str = include_str!("../../../shaders/contract_thin.wgsl");
+const DOTS: &str = include_str!("../../../shaders/contract_dots.wgsl");
+/// Rows that leave most of a tile empty, the longest inner dimension of an invocation, columns that fill workgroups, and the
+/// shortest inner dimension that is worth one.
+const FEW: usize = 4;
+const THIN: usize = 128;
+const MANY: usize = 64;
+const LONG: usize = 1024;
 const TABLES: &str = "var<workgroup> rows_a: array<u32, TM>;
 var<workgroup> cols_b: array<u32, TN>;
 var<workgroup> inner_a: array<u32, TK>;
@@ -88,6 +96,9 @@ impl<'a> Contraction<'a> {
         }
         if !fits(&[&self.a, &self.b, &self.out]) {
             return self.by_halves();
+        }
+        if self.form() != Form::Tiles {
+            return self.launch();
         }
         let wanted = tile_for(m, n, batch, self.out.dtype).pieces([batch, m, n, k]);
         let straight = self.a.shape[rows..rows + self.inner - self.turned].iter();
@@ -193,14 +204,68 @@ impl<'a> Contraction<'a> {
         View { shape: self.out.shape, strides, ..*addend }
     }
 
+    /// Whether an invocation for each result, or a workgroup for each, serves better than tiles, which would be nearly empty.
+    fn form(&self) -> Form {
+        let [batch, m, n, k] = self.sizes();
+        if self.is_plain() {
+            return Form::Tiles;
+        }
+        match () {
+            () if m <= FEW && n >= MANY && k <= THIN => Form::Thin,
+            () if m * n <= MANY && batch * m * n >= MANY && k >= LONG => Form::Dots,
+            () => Form::Tiles,
+        }
+    }
+
+    /// Whether rows, columns and the inner dimension are one dimension each.
+    fn is_plain(&self) -> bool {
+        [self.rows, self.inner, self.out.shape.len() - self.cols()[0], self.turned] == [1, 1, 1, 0]
+            && self.addend.is_none()
+    }
+
     fn launch(&self) -> Result<()> {
+        let [batch, m, n, k] = self.sizes();
+        let tile = tile_for(m, n, batch, self.out.dtype);
+        if self.is_plain() {
+            return run(tile, &self.a, &self.b, &self.out, self.alpha, 0.0);
+        }
+        match self.form() {
+            Form::Thin => {
+                let kernel = self.sized(self.kernel("contract_thin", THIN_ONES)?)?.constant("MOST", THIN);
+                return kernel.launch_groups(batch * m * n.div_ceil(256));
+            }
+            Form::Dots => {
+                let kernel = self.sized(self.kernel("contract_dots", DOTS)?)?.iterations(k.div_ceil(256))?;
+                return kernel.launch_groups(batch * m * n);
+            }
+            Form::Tiles => {}
+        }
+        let rows = self.batch + self.rows;
+        let stride = |strides: &[usize]| strides.last().copied().unwrap_or(0);
+        let a_first = stride(self.a.strides) <= stride(&self.a.strides[..rows]);
+        let b_first = stride(self.b.strides) <= stride(&self.b.strides[..self.cols()[1]]);
+        let kernel = self
+            .kernel("contract", TEMPLATE)?
+            .text("tables", TABLES)
+            .text("first_tables", FIRST_TABLES)
+            .text("after_first_fetch", "workgroupBarrier();")
+            .text("next_tables", NEXT_TABLES)
+            .text("at_a", "rows_a[r] + inner_a[d]")
+            .text("at_b", "{{b_last}} + cols_b[c] + inner_b[d]")
+            .text("out_row_at", "walk_out_row(r)")
+            .text("out_col_at", "walk_out_col(c)");
+        tile.launch(kernel, [batch, m, n, k], a_first, b_first)
+    }
+
+    fn sized(&self, kernel: Kernel<'a>) -> Result<Kernel<'a>> {
+        let [batch, m, n, k] = self.sizes();
+        kernel.number("batch", batch)?.number("m", m)?.number("n", n)?.number("k", k)
+    }
+
+    /// A kernel with the operands and where their elements lie.
+    fn kernel(&self, family: &'static str, template: &'static str) -> Result<Kernel<'a>> {
         let (rows, [cols, of_b]) = (self.batch + self.rows, self.cols());
         let (a, b, out) = (&self.a, &self.b, &self.out);
-        let [batch, m, n, k] = self.sizes();
-        let tile = tile_for(m, n, batch, out.dtype);
-        if [self.rows, self.inner, out.shape.len() - cols, self.turned] == [1, 1, 1, 0] && self.addend.is_none() {
-            return run(tile, a, b, out, self.alpha, 0.0);
-        }
         // Indices are numbers of 32 bits, so that adding 2^32 - n goes n back.
         let mut back = Dims::from(&b.strides[self.batch..of_b]);
         let mut last = 0;
@@ -209,10 +274,7 @@ impl<'a> Contraction<'a> {
             back[d] = ((1 << 32) - back[d] % (1 << 32)) % (1 << 32);
         }
         let lead = &out.shape[..self.batch];
-        let stride = |strides: &[usize]| strides.last().copied().unwrap_or(0);
-        let a_first = stride(a.strides) <= stride(&a.strides[..rows]);
-        let b_first = stride(b.strides) <= stride(&b.strides[..of_b]);
-        let mut kernel = Kernel::new("contract", TEMPLATE, compute_of(out.dtype)?)
+        let mut kernel = Kernel::new(family, template, compute_of(out.dtype)?)
             .read("a", *a)
             .read("b", *b)
             .write("out", *out)
@@ -225,15 +287,7 @@ impl<'a> Contraction<'a> {
             .walk("b_col", &b.shape[of_b..], &b.strides[of_b..])
             .walk("out_row", &out.shape[self.batch..cols], &out.strides[self.batch..cols])
             .walk("out_col", &out.shape[cols..], &out.strides[cols..])
-            .number("b_last", last)?
-            .text("tables", TABLES)
-            .text("first_tables", FIRST_TABLES)
-            .text("after_first_fetch", "workgroupBarrier();")
-            .text("next_tables", NEXT_TABLES)
-            .text("at_a", "rows_a[r] + inner_a[d]")
-            .text("at_b", "{{b_last}} + cols_b[c] + inner_b[d]")
-            .text("out_row_at", "walk_out_row(r)")
-            .text("out_col_at", "walk_out_col(c)");
+            .number("b_last", last)?;
         if self.alpha != 1.0 {
             kernel = kernel.scalar("alpha", Scalar::Float(self.alpha)).text("scale", "v = {{alpha}} * v;");
         }
@@ -243,6 +297,16 @@ impl<'a> Contraction<'a> {
                 .walk("c", c.shape, c.strides)
                 .text("scale", "v += read_c({{c}} + walk_c(batch * {{m}} + r));");
         }
-        tile.launch(kernel, [batch, m, n, k], a_first, b_first)
+        Ok(kernel)
     }
+}
+
+/// How the results of a contraction are shared out.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Tiles,
+    /// An invocation each.
+    Thin,
+    /// A workgroup each.
+    Dots,
 }

@@ -22,15 +22,17 @@ pub(super) struct Tile {
 }
 static LARGE: Tile = Tile { name: "128x128", rows: 128, cols: 128, depth: 8, per_row: 8, per_col: 8 };
 static MEDIUM: Tile = Tile { name: "64x64", rows: 64, cols: 64, depth: 16, per_row: 4, per_col: 4 };
+static DENSE: Tile = Tile { name: "64x64 of 8x8", rows: 64, cols: 64, depth: 16, per_row: 8, per_col: 8 };
 static SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, depth: 16, per_row: 2, per_col: 2 };
 static SHORT: Tile = Tile { name: "16x64", rows: 16, cols: 64, depth: 16, per_row: 4, per_col: 4 };
 static NARROW: Tile = Tile { name: "64x16", rows: 64, cols: 16, depth: 16, per_row: 4, per_col: 4 };
 static FLAT: Tile = Tile { name: "4x64", rows: 4, cols: 64, depth: 16, per_row: 1, per_col: 1 };
 static TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 1, per_col: 1 };
 
-/// Workgroups that keep a device busy, and the shortest inner dimension worth cutting.
-const BUSY: usize = 128;
-const DEEP: usize = 1024;
+/// Workgroups that keep a device busy, those that do with fewer invocations each, and the shortest inner dimension worth cutting.
+const BUSY: usize = 256;
+const CROWDED: usize = 1024;
+const DEEP: usize = 512;
 /// The longest inner dimension of one kernel, whose loops turn several times for each of its elements.
 const DEEPEST: usize = ITERATIONS;
 
@@ -42,8 +44,9 @@ pub(super) fn tile_for(m: usize, n: usize, batch: usize, dtype: DType) -> &'stat
         (0..=16, _) => &SHORT,
         (_, 0..=16) => &NARROW,
         _ if dtype.size() == 8 || m.min(n) <= 32 => &SMALL,
-        _ if m.min(n) < 512 || batch * m.div_ceil(128) * n.div_ceil(128) < BUSY => &MEDIUM,
-        _ => &LARGE,
+        _ if m.min(n) >= 512 && batch * m.div_ceil(128) * n.div_ceil(128) >= BUSY / 2 => &LARGE,
+        _ if batch * m.div_ceil(64) * n.div_ceil(64) >= CROWDED => &DENSE,
+        _ => &MEDIUM,
     }
 }
 
@@ -80,6 +83,8 @@ impl Tile {
             ("RN", self.per_col),
             ("W", self.width()),
             ("lanes", self.lanes()),
+            ("ACROSS", self.across()),
+            ("DOWN", (self.rows / self.per_row).min(32 / self.across())),
         ] {
             kernel = kernel.constant(name, value);
         }
@@ -99,6 +104,9 @@ impl Tile {
             .part(self.name, "multiply", self.multiply())
             .part(self.name, "results", self.results())
             .launch_groups(self.groups(m, n, batch))
+    }
+    fn across(&self) -> usize {
+        (self.cols / self.per_col).min(8)
     }
     fn lanes(&self) -> usize {
         self.rows * self.cols / (self.per_row * self.per_col)

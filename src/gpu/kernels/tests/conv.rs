@@ -74,7 +74,7 @@ const PLAIN: Case = Case {
     padding: [0, 0],
     dilation: [1, 1],
 };
-const CASES: [Case; 8] = [
+const CASES: [Case; 10] = [
     PLAIN,
     Case { padding: [2, 1], stride: [2, 3], dilation: [1, 2], ..PLAIN },
     // More stride than kernel, and steps of the taps that share a factor with it.
@@ -85,6 +85,18 @@ const CASES: [Case; 8] = [
     // Long sums over channels, and over a batch.
     Case { batch: 1, channels: [640, 6], large: [4, 4], padding: [1, 1], ..PLAIN },
     Case { batch: 12, channels: [2, 3], large: [14, 15], ..PLAIN },
+    // An invocation for each result, a workgroup for each weight.
+    Case { batch: 3, groups: 9, channels: [1, 1], large: [21, 20], padding: [1, 1], kernel: [3, 3], ..PLAIN },
+    Case {
+        batch: 5,
+        groups: 3,
+        channels: [2, 3],
+        large: [17, 19],
+        stride: [1, 2],
+        dilation: [2, 1],
+        padding: [2, 1],
+        ..PLAIN
+    },
 ];
 
 fn close(got: &[f32], want: &[f64], what: &str) {

@@ -265,7 +265,7 @@ fn programs_validate() {
 }
 
 /// The files of shaders/ by the test that validates them: a new one without a test fails here.
-const VALIDATED: [(&str, &str); 15] = [
+const VALIDATED: [(&str, &str); 16] = [
     (
         "every_function_of_the_prelude_validates",
         "prelude prelude_bessel prelude_compare prelude_erf prelude_f32 prelude_f64 prelude_gamma prelude_incomplete \
@@ -276,6 +276,7 @@ const VALIDATED: [(&str, &str); 15] = [
         "reduce reduce_group reduce_columns reduce_thread arg_reduce arg_reduce_group arg_reduce_thread",
     ),
     ("products_scans_and_softmax_validate", "matmul scan scan_group scan_thread softmax softmax_group softmax_thread"),
+    ("convolutions_validate", "contract_thin contract_dots"),
     ("indexing_validates", "gather scatter table"),
     ("random_validates", "random random_f32 random_f64"),
     ("order_and_steps_validate", "sort search recurrence update"),
