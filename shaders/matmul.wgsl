@@ -1,8 +1,8 @@
 // out = beta out + alpha a b, batched. A workgroup computes a tile of TM x TN, TK of the inner dimension at a time
 // from shared memory; an invocation holds RM x RN sums in registers, and the next part of both operands while it works
 // on this one. Shared memory is read W elements at a time, and its lines are one longer than the tile, so that
-// invocations that write below each other meet different banks. `at_a`, `at_b` and `out_row`, `out_col` say where
-// elements lie: by strides, or, where rows, columns or the inner dimension are several dimensions, by tables in shared memory.
+// invocations that write below each other meet different banks. Where elements lie is a sum of what rows, columns and the inner
+// dimension say: by strides, or, where they are several dimensions each, by walks, of the inner one in tables in shared memory.
 {{declarations}}
 const TM = {{TM}}u;
 const TN = {{TN}}u;
@@ -20,6 +20,12 @@ var<workgroup> tile_a: array<V, {{TK}} * ({{TM}} / {{W}} + 1)>;
 var<workgroup> tile_b: array<V, {{TK}} * ({{TN}} / {{W}} + 1)>;
 {{tables}}
 
+fn of_a(r: u32) -> u32 {
+    return {{of_a}};
+}
+fn of_b(c: u32) -> u32 {
+    return {{of_b}};
+}
 fn out_row_at(r: u32) -> u32 {
     return {{out_row_at}};
 }
@@ -52,6 +58,7 @@ fn main(
     let part = lane / (ACROSS * DOWN);
     let row = part / (TN / RN / ACROSS) * DOWN + lane % (ACROSS * DOWN) / ACROSS;
     let col = part % (TN / RN / ACROSS) * ACROSS + lane % ACROSS;
+{{places}}
 {{sums}}
     {{first_tables}}
     var depth = 0u;

@@ -17,9 +17,11 @@ fn round_(x: T) -> T {
 fn frac_(x: T) -> T {
     return select(x - trunc_(x), x, is_nan(x));
 }
+// A device's root may be off by a unit: what is left corrects it.
 fn sqrt_(x: T) -> T {
     let fixed = is_nan(x) || !truth(x) || (is_inf(x) && !is_negative(x));
-    return select(select(sqrt(x), nan_(), is_negative(x)), x, fixed);
+    let root = sqrt(x);
+    return select(select(root + fma(-root, root, x) / (root + root), nan_(), is_negative(x)), x, fixed);
 }
 fn recip_(x: T) -> T {
     return div_(T(1), x);
@@ -27,12 +29,16 @@ fn recip_(x: T) -> T {
 fn rsqrt_(x: T) -> T {
     return div_(T(1), sqrt_(x));
 }
-// Division by zero and infinity follows IEEE, independent of the device's division, which may multiply by the reciprocal:
-// that of a very large number is too small to be normal, and such numbers may become zero.
+// A quotient of finite numbers, y not zero. A device may multiply by a reciprocal: that of a very large number is too small to
+// be normal and may become zero, and the product may be off by two units. So numbers are scaled, and what is left is divided too.
 fn quotient(x: T, y: T) -> T {
-    let s = select(T(1), T(0.0625), abs(y) > T(1e37));
-    return (x * s) / (y * s);
+    let s = select(select(T(1), T(8.6736173798840355e-19), abs(y) > T(1e30)), T(1.152921504606846976e18), abs(y) < T(1e-30));
+    let u = x * s;
+    let v = y * s;
+    let q = u / v;
+    return select(q, q + fma(-q, v, u) / v, isfinite_(q) != T(0));
 }
+// Division by zero and infinity follows IEEE, independent of the device's division.
 fn div_(x: T, y: T) -> T {
     if (is_nan(x)) { return x; }
     if (is_nan(y)) { return y; }

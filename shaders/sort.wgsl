@@ -5,7 +5,7 @@
 fn ordered(a: T, b: T) -> bool {
     return less(a, b) || (is_nan(b) && !is_nan(a));
 }
-{{keys}}
+{{comparison}}
 
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {

@@ -98,3 +98,17 @@ def test_normalisation_in_pieces(shape):
     half = x.half().to("gpu")
     want = F.batch_norm(half.cpu().float(), None, None, training=True)
     assert (F.batch_norm(half, None, None, training=True).cpu().float() - want).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 200, 256, 257, 1024, 1025, 2049, 5000])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "float16"])
+def test_sorts_of_every_length(length, dtype):
+    x = torch.randint(-40 if dtype != "uint8" else 0, 40, (3, length)).to(getattr(torch, dtype))
+    if dtype == "float32":
+        x[1, length // 2], x[2, 0], x[2, -1] = float("nan"), float("inf"), float("-inf")
+    for dim, descending in ((1, False), (1, True), (0, False)):
+        agree(lambda x, dim=dim, descending=descending: x.detach().sort(dim=dim, descending=descending, stable=True), x)
+    assert torch.equal(
+        x.to("gpu").topk(min(7, length)).values.cpu().nan_to_num(), x.topk(min(7, length)).values.nan_to_num()
+    )
+    agree(lambda x: x.detach().t().contiguous().t().sort(dim=1, stable=True), x)

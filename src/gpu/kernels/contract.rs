@@ -39,17 +39,9 @@ const FEW: usize = 4;
 const THIN: usize = 128;
 const MANY: usize = 64;
 const LONG: usize = 1024;
-const TABLES: &str = "var<workgroup> rows_a: array<u32, TM>;
-var<workgroup> cols_b: array<u32, TN>;
-var<workgroup> inner_a: array<u32, TK>;
+const TABLES: &str = "var<workgroup> inner_a: array<u32, TK>;
 var<workgroup> inner_b: array<u32, TK>;";
-const FIRST_TABLES: &str = "for (var i = lane; i < TM; i += LANES) {
-        rows_a[i] = walk_a_row(row0 + i);
-    }
-    for (var i = lane; i < TN; i += LANES) {
-        cols_b[i] = walk_b_col(col0 + i);
-    }
-    for (var i = lane; i < TK; i += LANES) {
+const FIRST_TABLES: &str = "for (var i = lane; i < TK; i += LANES) {
         inner_a[i] = walk_a_inner(i);
         inner_b[i] = walk_b_inner(i);
     }
@@ -250,8 +242,10 @@ impl<'a> Contraction<'a> {
             .text("first_tables", FIRST_TABLES)
             .text("after_first_fetch", "workgroupBarrier();")
             .text("next_tables", NEXT_TABLES)
-            .text("at_a", "rows_a[r] + inner_a[d]")
-            .text("at_b", "{{b_last}} + cols_b[c] + inner_b[d]")
+            .text("of_a", "walk_a_row(r)")
+            .text("of_b", "{{b_last}} + walk_b_col(c)")
+            .text("inner_a", "inner_a[d]")
+            .text("inner_b", "inner_b[d]")
             .text("out_row_at", "walk_out_row(r)")
             .text("out_col_at", "walk_out_col(c)");
         tile.launch(kernel, [batch, m, n, k], a_first, b_first)

@@ -22,16 +22,14 @@ pub(super) struct Tile {
 }
 static LARGE: Tile = Tile { name: "128x128", rows: 128, cols: 128, depth: 8, per_row: 8, per_col: 8 };
 static MEDIUM: Tile = Tile { name: "64x64", rows: 64, cols: 64, depth: 16, per_row: 4, per_col: 4 };
-static DENSE: Tile = Tile { name: "64x64 of 8x8", rows: 64, cols: 64, depth: 16, per_row: 8, per_col: 8 };
 static SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, depth: 16, per_row: 2, per_col: 2 };
 static SHORT: Tile = Tile { name: "16x64", rows: 16, cols: 64, depth: 16, per_row: 4, per_col: 4 };
 static NARROW: Tile = Tile { name: "64x16", rows: 64, cols: 16, depth: 16, per_row: 4, per_col: 4 };
 static FLAT: Tile = Tile { name: "4x64", rows: 4, cols: 64, depth: 16, per_row: 1, per_col: 1 };
 static TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 1, per_col: 1 };
 
-/// Workgroups that keep a device busy, those that do with fewer invocations each, and the shortest inner dimension worth cutting.
+/// Workgroups that keep a device busy, and the shortest inner dimension worth cutting.
 const BUSY: usize = 256;
-const CROWDED: usize = 1024;
 const DEEP: usize = 512;
 /// The longest inner dimension of one kernel, whose loops turn several times for each of its elements.
 const DEEPEST: usize = ITERATIONS;
@@ -45,7 +43,6 @@ pub(super) fn tile_for(m: usize, n: usize, batch: usize, dtype: DType) -> &'stat
         (_, 0..=16) => &NARROW,
         _ if dtype.size() == 8 || m.min(n) <= 32 => &SMALL,
         _ if m.min(n) >= 512 && batch * m.div_ceil(128) * n.div_ceil(128) >= BUSY / 2 => &LARGE,
-        _ if batch * m.div_ceil(64) * n.div_ceil(64) >= CROWDED => &DENSE,
         _ => &MEDIUM,
     }
 }
@@ -88,7 +85,6 @@ impl Tile {
         ] {
             kernel = kernel.constant(name, value);
         }
-        let fetch = self.fetch();
         kernel
             .text("a_first", if a_first { "true" } else { "false" })
             .text("b_first", if b_first { "true" } else { "false" })
@@ -98,8 +94,9 @@ impl Tile {
                 if self.width() == 1 { "T" } else { ["vec2<T>", "vec3<T>", "vec4<T>"][self.width() - 2] },
             )
             .part(self.name, "sums", self.sums())
-            .part(self.name, "fetch_next", fetch.replace("var ", ""))
-            .part(self.name, "fetch", fetch)
+            .part(self.name, "places", self.places())
+            .part(self.name, "fetch", self.fetch(true))
+            .part(self.name, "fetch_next", self.fetch(false))
             .part(self.name, "store", self.store())
             .part(self.name, "multiply", self.multiply())
             .part(self.name, "results", self.results())
@@ -131,36 +128,45 @@ impl Tile {
             (name, count.div_ceil(self.lanes()), count % self.lanes() != 0)
         })
     }
-    /// Where part `s` of a tile lies in it: `r` (or `c`) of the tile, at `d` of the inner dimension.
-    fn place(&self, name: &str, s: usize) -> String {
-        let (extent, index, swapped) =
-            if name == "a" { ("TM", "r", "{{a_first}}") } else { ("TN", "c", "!{{b_first}}") };
-        format!(
-            "let i = lane + {s}u * LANES;
-            let {index}0 = W * select(i % ({extent} / W), i / TK, {swapped});
-            let d = select(i / ({extent} / W), i % TK, {swapped});"
-        )
-    }
-    /// Reads an invocation's parts at `depth` into registers; zeros beyond the matrices.
-    fn fetch(&self) -> String {
+    /// Where an invocation's parts lie: in the tile, and, as far as rows and columns say, in memory. What lies beyond the
+    /// matrices is read at their edge, and its products are never written.
+    fn places(&self) -> String {
         let mut text = String::new();
         for (name, count, _) in self.shares() {
-            let (index, first, edge) = if name == "a" { ("r", "row0", "{{m}}") } else { ("c", "col0", "{{n}}") };
+            let (extent, first, edge, swapped) = match name {
+                "a" => ("TM", "row0", "{{m}}", "{{a_first}}"),
+                _ => ("TN", "col0", "{{n}}", "!{{b_first}}"),
+            };
             for s in 0..count {
                 let _ = writeln!(
                     text,
-                    "        var next_{name}{s} = V();\n        {{\n            {}",
-                    self.place(name, s)
+                    "    let {name}_i{s} = lane + {s}u * LANES;
+    let {name}_r{s} = select({name}_i{s} % ({extent} / W), {name}_i{s} / TK, {swapped});
+    let {name}_d{s} = select({name}_i{s} / ({extent} / W), {name}_i{s} % TK, {swapped});"
                 );
                 for j in 0..self.width() {
-                    let part = if self.width() == 1 { "" } else { [".x", ".y", ".z", ".w"][j] };
                     let _ = writeln!(
                         text,
-                        "            {{ let {index} = {index}0 + {j}u; if ({first} + {index} < {edge} && depth + d < {{{{k}}}}) {{ \
-                         next_{name}{s}{part} = read_{name}(from_{name} + {{{{at_{name}}}}}); }} }}"
+                        "    let {name}_at{s}_{j} = from_{name} + of_{name}(min({first} + W * {name}_r{s} + {j}u, {edge} - 1u));"
                     );
                 }
-                text += "        }\n";
+            }
+        }
+        text
+    }
+    /// Reads an invocation's parts at `depth` into registers; zeros beyond the inner dimension.
+    fn fetch(&self, declare: bool) -> String {
+        let mut text = String::new();
+        for (name, count, _) in self.shares() {
+            for s in 0..count {
+                let var = if declare { "var " } else { "" };
+                let _ = writeln!(text, "    {var}next_{name}{s} = V();\n    if (depth + {name}_d{s} < {{{{k}}}}) {{");
+                let _ = writeln!(text, "        let d = {name}_d{s};\n        let inner = {{{{inner_{name}}}}};");
+                for j in 0..self.width() {
+                    let part = self.component(j);
+                    let _ = writeln!(text, "        next_{name}{s}{part} = read_{name}({name}_at{s}_{j} + inner);");
+                }
+                text += "    }\n";
             }
         }
         text
@@ -169,17 +175,20 @@ impl Tile {
     fn store(&self) -> String {
         let mut text = String::new();
         for (name, count, partial) in self.shares() {
-            let (index, line, extent) = if name == "a" { ("r", "LINE_A", "TM") } else { ("c", "LINE_B", "TN") };
+            let (line, extent) = if name == "a" { ("LINE_A", "TM") } else { ("LINE_B", "TN") };
             for s in 0..count {
-                let guard = if partial { format!("if (i < TK * {extent} / W) ") } else { String::new() };
-                let place = self.place(name, s);
+                let guard = if partial { format!("if ({name}_i{s} < TK * {extent} / W) ") } else { String::new() };
                 let _ = writeln!(
                     text,
-                    "        {{\n            {place}\n            {guard}{{ tile_{name}[d * {line} + {index}0 / W] = next_{name}{s}; }}\n        }}"
+                    "        {guard}{{ tile_{name}[{name}_d{s} * {line} + {name}_r{s}] = next_{name}{s}; }}"
                 );
             }
         }
         text
+    }
+    /// How the WGSL names one of the elements that are read at once.
+    fn component(&self, i: usize) -> &'static str {
+        if self.width() == 1 { "" } else { [".x", ".y", ".z", ".w"][i] }
     }
     /// One of the inner dimension: what is read of shared memory, and its products.
     fn multiply(&self) -> String {
@@ -191,7 +200,7 @@ impl Tile {
             let _ = writeln!(text, "            let b{j} = tile_b[d * LINE_B + col + {j}u * (TN / RN)];");
         }
         for i in 0..self.per_row {
-            let part = if w == 1 { "" } else { [".x", ".y", ".z", ".w"][i % w] };
+            let part = self.component(i % w);
             for j in 0..self.per_col / w {
                 let _ = writeln!(text, "            s{i}_{j} += a{}{part} * b{j};", i / w);
             }
@@ -215,7 +224,7 @@ impl Tile {
         }
         for i in 0..self.per_row {
             for j in 0..self.per_col {
-                let part = if w == 1 { "" } else { [".x", ".y", ".z", ".w"][j % w] };
+                let part = self.component(j % w);
                 let _ = writeln!(
                     text,
                     "    finish(batch, r{i}, c{j}, from_out + r_at{i} + c_at{j}, s{i}_{}{part});",
@@ -243,8 +252,10 @@ pub(super) fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta:
         .walk("a", &shape, &lead(a.strides))
         .walk("b", &shape, &lead(b.strides))
         .walk("out", &shape, &lead(out.strides))
-        .text("at_a", "(row0 + r) * {{a_row}} + (depth + d) * {{a_col}}")
-        .text("at_b", "(depth + d) * {{b_row}} + (col0 + c) * {{b_col}}")
+        .text("of_a", "r * {{a_row}}")
+        .text("of_b", "c * {{b_col}}")
+        .text("inner_a", "(depth + d) * {{a_col}}")
+        .text("inner_b", "(depth + d) * {{b_row}}")
         .text("out_row_at", "r * {{out_row}}")
         .text("out_col_at", "c * {{out_col}}");
     for (name, stride) in [

@@ -1,10 +1,11 @@
-//! Sorting along a dimension. Positions are ordered; elements stay where they are until the last step.
+//! Sorting along a dimension.
 //!
-//! Blocks of 64 are ordered by counting: an element's place is how many come before it. Then runs merge in pairs of
-//! doubling width: its place in its own run, and by binary search how many of the other run come before it. Of equal
-//! elements the earlier position comes first, so every sort is stable and no line needs padding.
+//! Blocks are ordered first: of short lines by counting, an element's place is how many come before it; of long ones in
+//! workgroup memory. Then runs merge in pairs of doubling width: its place in its own run, and by binary search how many of
+//! the other run come before it. Of equal elements the earlier position comes first, so every sort is stable and no line
+//! needs padding. Elements move with their positions; rows of a matrix stay where they are.
 
-use super::element::compute_of;
+use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
 use super::map::{copy, ramp};
 use super::stage::stage_aliased;
@@ -14,8 +15,9 @@ use crate::error::Result;
 use crate::gpu::driver::{GpuBuffer, too_large};
 
 const TEMPLATE: &str = include_str!("../../../shaders/sort.wgsl");
-/// Elements ordered by counting; the code below says 64.
-const BLOCK: usize = 64;
+const IN_MEMORY: &str = include_str!("../../../shaders/sort_block.wgsl");
+/// Lines that are ordered by counting; the code below says 64.
+const SHORT: usize = 64;
 const COUNT: &str = "let first = i & ~63u;
     let v = element(line, i);
     var place = first;
@@ -23,18 +25,18 @@ const COUNT: &str = "let first = i & ~63u;
         let other = element(line, j);
         place += u32(before(other, v) || (j < i && !before(v, other)));
     }
-    write_order(line * {{per_line}} + place, i32(i));";
+    write_order(line * {{per_line}} + place, i32(i));
+    write_moved(line * {{per_line}} + place, v);";
 const MERGE: &str = "let start = i / {{width}} / 2u * {{width}} * 2u;
     let middle = min(start + {{width}}, {{per_line}});
     let is_left = i < middle;
-    let at = u32(read_placed(unit));
-    let v = element(line, at);
+    let v = key(unit);
     let other = select(start, middle, is_left);
     var low = other;
     var high = select(middle, min(middle + {{width}}, {{per_line}}), is_left);
     while (low < high) {
         let half = (low + high) / 2u;
-        let u = element(line, u32(read_placed(line * {{per_line}} + half)));
+        let u = key(line * {{per_line}} + half);
         if (select(!before(v, u), before(u, v), is_left)) {
             low = half + 1u;
         } else {
@@ -42,10 +44,12 @@ const MERGE: &str = "let start = i / {{width}} / 2u * {{width}} * 2u;
         }
     }
     let own = i - select(middle, start, is_left);
-    write_order(line * {{per_line}} + start + own + low - other, i32(at));";
-const STORE: &str = "let at = read_placed(line * {{length}} + {{first}} + i);
-    write_indices({{indices}} + walk_indices(line) + i * {{indices_step}}, at);
-    write_values({{values}} + walk_values(line) + i * {{values_step}}, element(line, u32(at)));";
+    let to = line * {{per_line}} + start + own + low - other;
+    write_order(to, i32(read_placed(unit)));
+    {{move}}";
+const STORE: &str = "let place = line * {{length}} + {{first}} + i;
+    write_indices({{indices}} + walk_indices(line) + i * {{indices_step}}, read_placed(place));
+    write_values({{values}} + walk_values(line) + i * {{values_step}}, key(place));";
 
 /// How elements are compared: by value, in the wanted direction.
 const ELEMENTS: &str = "fn element(line: u32, at: u32) -> T {
@@ -54,9 +58,15 @@ const ELEMENTS: &str = "fn element(line: u32, at: u32) -> T {
 fn before(a: T, b: T) -> bool {
     return {{before}};
 }";
+const KEYS: &str = "fn key(place: u32) -> T {
+    return read_keys({{keys}} + place);
+}
+fn before(a: T, b: T) -> bool {
+    return {{before}};
+}";
 /// How rows are: by their positions; of some of the columns the first that differs decides.
-const ROWS: &str = "fn element(line: u32, at: u32) -> u32 {
-    return at;
+const ROWS: &str = "fn key(place: u32) -> u32 {
+    return u32(read_placed(place));
 }
 fn before(a: u32, b: u32) -> bool {
     for (var i = {{from}}; i < {{to}}; i++) {
@@ -78,21 +88,22 @@ pub fn sort(input: &View, dim: usize, descending: bool, first: usize, values: &V
     if input.numel() == 0 || wanted == 0 {
         return Ok(());
     }
-    let by = By::Value(if descending { "ordered(b, a)" } else { "ordered(a, b)" });
+    let by = if descending { ["ordered(b, a)", "ordered(a, b)"] } else { ["ordered(a, b)", "ordered(b, a)"] };
     stage_aliased(&mut [*input], &[*values, *indices], &mut |views| {
         let lines = Lines { input: views[0], dim, count: input.numel() / length, by };
-        let order = Positions::alloc(input, input.numel())?;
-        lines.kernel("count", COUNT, length)?.write_index("order", order.view()).launch(order.count[0])?;
-        let order = lines.merged(order, BLOCK)?;
-        let store = lines.kernel("store", STORE, wanted)?.index("placed", order.view());
-        let store = store.number("length", length)?.number("first", first)?;
-        let (others, value_strides) = values.without(lines.dim);
-        store
+        let sorted = lines.sorted()?;
+        let (others, value_strides) = values.without(dim);
+        lines
+            .kernel("store", KEYS, STORE, wanted)?
+            .index("placed", sorted.order.view())
+            .read("keys", sorted.keys.view())
+            .number("length", length)?
+            .number("first", first)?
             .write("values", *values)
             .walk("values", &others, &value_strides)
             .number("values_step", values.strides[dim])?
             .write_index("indices", *indices)
-            .walk("indices", &others, &indices.without(lines.dim).1)
+            .walk("indices", &others, &indices.without(dim).1)
             .number("indices_step", indices.strides[dim])?
             .launch(lines.count * wanted)
     })
@@ -105,79 +116,150 @@ pub fn sort_rows(input: &View, positions: &View) -> Result<()> {
     if input.shape[0] == 0 {
         return Ok(());
     }
-    let mut order = Positions::alloc(input, input.shape[0])?;
+    let mut order = Scratch::positions(input, input.shape[0])?;
     ramp(Scalar::Int(0), Scalar::Int(1), &order.view())?;
     for from in (0..input.shape[1]).step_by(COLUMNS).rev() {
-        let by = By::Columns(from, (from + COLUMNS).min(input.shape[1]));
-        order = Lines { input: *input, dim: 0, count: 1, by }.merged(order, 1)?;
+        order = merged_rows(input, [from, (from + COLUMNS).min(input.shape[1])], order)?;
     }
     copy(&Input::View(order.view()), positions)
 }
 
-/// Positions in the making, as int32.
-struct Positions {
+/// Merges rows by the columns of a range until there is one run.
+fn merged_rows(input: &View, [from, to]: [usize; 2], mut order: Scratch) -> Result<Scratch> {
+    let (length, mut width) = (input.shape[0], 1);
+    let mut next = Scratch::positions(input, length)?;
+    while width < length {
+        Kernel::new("sort_rows", TEMPLATE, compute_of(input.dtype)?)
+            .read("x", *input)
+            .index("placed", order.view())
+            .write_index("order", next.view())
+            .number("x_step", input.strides[0])?
+            .number("column_step", input.strides[1])?
+            .number("from", from)?
+            .number("to", to)?
+            .number("units", length)?
+            .number("per_line", length)?
+            .number("width", width)?
+            .part("merge", "comparison", ROWS)
+            .part("merge", "body", MERGE)
+            .launch(length)?;
+        std::mem::swap(&mut order, &mut next);
+        width *= 2;
+    }
+    Ok(order)
+}
+
+/// Elements in the making.
+struct Scratch {
     buffer: GpuBuffer,
+    dtype: DType,
     count: [usize; 1],
 }
 
-impl Positions {
-    fn alloc(on: &View, n: usize) -> Result<Positions> {
+impl Scratch {
+    fn new(on: &View, n: usize, dtype: DType) -> Result<Scratch> {
         if n >= 1 << 31 {
             return Err(too_large());
         }
-        Ok(Positions { buffer: on.scratch(4 * n)?, count: [n] })
+        Ok(Scratch { buffer: on.scratch(dtype.size() * n)?, dtype, count: [n] })
+    }
+    fn positions(on: &View, n: usize) -> Result<Scratch> {
+        Scratch::new(on, n, DType::I32)
     }
     fn view(&self) -> View<'_> {
-        View { buffer: &self.buffer, dtype: DType::I32, shape: &self.count, strides: &[1], offset: 0 }
+        View { buffer: &self.buffer, dtype: self.dtype, shape: &self.count, strides: &[1], offset: 0 }
     }
 }
 
-#[derive(Clone, Copy)]
-enum By {
-    /// The elements by an expression over `a` and `b`.
-    Value(&'static str),
-    /// The rows of a matrix by the columns of a range.
-    Columns(usize, usize),
+/// Elements and where they came from.
+struct Sorted {
+    order: Scratch,
+    keys: Scratch,
 }
 
-/// `count` lines along a dimension, and how what stands in them is compared.
+impl Sorted {
+    fn new(on: &View) -> Result<Sorted> {
+        let keys = Scratch::new(on, on.numel(), dtype_of(compute_of(on.dtype)?))?;
+        Ok(Sorted { order: Scratch::positions(on, on.numel())?, keys })
+    }
+}
+
+/// `count` lines along a dimension, and the expressions over `a` and `b` that say whether a comes before b, or b before a.
 struct Lines<'a> {
     input: View<'a>,
     dim: usize,
     count: usize,
-    by: By,
+    by: [&'static str; 2],
 }
 
 impl<'a> Lines<'a> {
-    /// Merges runs of `width` places until each line is one run.
-    fn merged(&self, mut order: Positions, mut width: usize) -> Result<Positions> {
+    /// With the elements where they lie.
+    fn placed<'b>(&self, kernel: Kernel<'b>) -> Result<Kernel<'b>>
+    where
+        'a: 'b,
+    {
+        let (others, strides) = self.input.without(self.dim);
+        let kernel = kernel.read("x", self.input).walk("x", &others, &strides);
+        kernel.number("x_step", self.input.strides[self.dim])
+    }
+    fn sorted(&self) -> Result<Sorted> {
         let length = self.input.shape[self.dim];
-        let mut next = Positions::alloc(&self.input, order.count[0])?;
+        let sorted = Sorted::new(&self.input)?;
+        if length <= SHORT {
+            let kernel = self.placed(self.kernel("count", ELEMENTS, COUNT, length)?)?;
+            kernel
+                .write_index("order", sorted.order.view())
+                .write("moved", sorted.keys.view())
+                .launch(sorted.order.count[0])?;
+            return Ok(sorted);
+        }
+        let (tile, variant) = if length <= 256 { (256, "256") } else { (1024, "1024") };
+        self.placed(Kernel::new("sort_block", IN_MEMORY, compute_of(self.input.dtype)?))?
+            .write_index("order", sorted.order.view())
+            .write("moved", sorted.keys.view())
+            .number("length", length)?
+            .number("lines", self.count)?
+            .text("before", self.by[0])
+            .text("after", self.by[1])
+            .constant("TILE", tile)
+            .variant(variant)
+            .launch_groups(self.count * length.div_ceil(tile))?;
+        self.merged(sorted, tile)
+    }
+    /// Merges runs of `width` places until each line is one run.
+    fn merged(&self, mut sorted: Sorted, mut width: usize) -> Result<Sorted> {
+        let length = self.input.shape[self.dim];
+        if width >= length {
+            return Ok(sorted);
+        }
+        let mut next = Sorted::new(&self.input)?;
         while width < length {
-            let merge = self.kernel("merge", MERGE, length)?.index("placed", order.view());
-            merge.write_index("order", next.view()).number("width", width)?.launch(order.count[0])?;
-            std::mem::swap(&mut order, &mut next);
+            self.kernel("merge", KEYS, MERGE, length)?
+                .index("placed", sorted.order.view())
+                .read("keys", sorted.keys.view())
+                .write_index("order", next.order.view())
+                .write("moved", next.keys.view())
+                .text("move", "write_moved(to, v);")
+                .number("width", width)?
+                .launch(sorted.order.count[0])?;
+            std::mem::swap(&mut sorted, &mut next);
             width *= 2;
         }
-        Ok(order)
+        Ok(sorted)
     }
     /// A step that works on `per_line` places of each line.
-    fn kernel(&self, step: &'static str, body: &'static str, per_line: usize) -> Result<Kernel<'a>> {
-        let (family, keys) = match self.by {
-            By::Value(_) => ("sort", ELEMENTS),
-            By::Columns(..) => ("sort_rows", ROWS),
-        };
-        let kernel = Kernel::new(family, TEMPLATE, compute_of(self.input.dtype)?)
-            .read("x", self.input)
-            .number("x_step", self.input.strides[self.dim])?
+    fn kernel<'b>(
+        &self,
+        step: &'static str,
+        comparison: &'static str,
+        body: &'static str,
+        per_line: usize,
+    ) -> Result<Kernel<'b>> {
+        Kernel::new("sort", TEMPLATE, compute_of(self.input.dtype)?)
+            .text("before", self.by[0])
+            .part(step, "comparison", comparison)
+            .part(step, "body", body)
             .number("units", self.count * per_line)?
-            .number("per_line", per_line)?
-            .part(step, "keys", keys)
-            .part(step, "body", body);
-        let (others, strides) = self.input.without(self.dim);
-        match self.by {
-            By::Value(before) => Ok(kernel.text("before", before).walk("x", &others, &strides)),
-            By::Columns(from, to) => kernel.number("from", from)?.number("to", to)?.number("column_step", strides[0]),
-        }
+            .number("per_line", per_line)
     }
 }

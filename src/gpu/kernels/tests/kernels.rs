@@ -279,7 +279,7 @@ const VALIDATED: [(&str, &str); 16] = [
     ("convolutions_validate", "contract_thin contract_dots"),
     ("indexing_validates", "gather scatter table"),
     ("random_validates", "random random_f32 random_f64"),
-    ("order_and_steps_validate", "sort search recurrence update"),
+    ("order_and_steps_validate", "sort sort_block search recurrence update"),
     ("layer_norm_validates", "layer_norm layer_norm_grad layer_norm_sums"),
     (
         "normalisation_of_channels_validates",
