@@ -4,6 +4,7 @@
     python benches/run.py --build                              # clean and incremental build times too (minutes)
     python benches/run.py --parts images layers                # the rows of these functions of rows.py alone
     python benches/run.py --threads 1                          # one thread each, for a machine that is not idle
+    python benches/run.py --gpu --peer-python ~/torch/bin/python  # the rows of gpu.py, on a hardware GPU
 
 Each module runs in separate processes, alternating, and a row's figure is the median over the rounds. Goals are the
 project's; a row without a goal is only monitored.
@@ -131,13 +132,13 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def rounds(pythons: dict[str, str], count: int, given: list[str]) -> dict[str, dict]:
-    """Runs rows.py for each module in turns; {module: {"version", "rows": {row: median}}}."""
+def rounds(script: str, pythons: dict[str, str], count: int, given: list[str]) -> dict[str, dict]:
+    """Runs a script of rows for each module in turns; {module: {"version", "device", "rows": {row: median}}}."""
     found: dict[str, list] = {module: [] for module in pythons}
     for turn in range(count):
         for module, python in pythons.items():
             print(f"round {turn + 1} of {count}: {module}", file=sys.stderr)
-            command = [python, ROOT / "benches" / "rows.py", module, *given]
+            command = [python, ROOT / "benches" / script, module, *given]
             out = subprocess.run(command, capture_output=True, text=True)
             if out.returncode:
                 sys.exit(f"{module} failed:\n{out.stderr}")
@@ -145,6 +146,7 @@ def rounds(pythons: dict[str, str], count: int, given: list[str]) -> dict[str, d
     return {
         module: {
             "version": runs[0]["version"],
+            "device": runs[0].get("device"),
             "rows": {
                 row: None if v is None else median([r["rows"][row] for r in runs]) for row, v in runs[0]["rows"].items()
             },
@@ -244,23 +246,29 @@ def main():
     parser.add_argument("--peer", default="torch", help="the peer's module (torch)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, help="threads for each module (its default)")
-    parser.add_argument("--parts", nargs="+", default=[], help="functions of rows.py (all)")
+    parser.add_argument("--parts", nargs="+", default=[], help="functions of rows.py, or of gpu.py (all)")
+    parser.add_argument("--gpu", action="store_true", help="the rows of gpu.py")
     parser.add_argument("--build", action="store_true", help="measure build times too")
     parser.add_argument("--dry", action="store_true", help="print, write nothing")
     options = parser.parse_args()
     peer = options.peer if options.peer_python else None
     pythons = {"rustgrad": sys.executable} | ({peer: options.peer_python} if peer else {})
-    results = rounds(pythons, options.rounds, [str(options.threads or 0), *options.parts])
+    if options.gpu:
+        results = rounds("gpu.py", pythons, options.rounds, options.parts)
+    else:
+        results = rounds("rows.py", pythons, options.rounds, [str(options.threads or 0), *options.parts])
     lines = table(results, peer)
-    own = import_times(sys.executable, "rustgrad")
-    other = import_times(options.peer_python, peer) if peer else None
-    lines.append(
-        f"| import (NumPy with it: {numpy_free()}) | {shown(own)} | {shown(other) if other else ''} | | <= 50 ms |"
-    )
-    lines += wheel_row() + (build_times() if options.build else [])
+    if not options.gpu:
+        own = import_times(sys.executable, "rustgrad")
+        other = import_times(options.peer_python, peer) if peer else None
+        lines.append(
+            f"| import (NumPy with it: {numpy_free()}) | {shown(own)} | {shown(other) if other else ''} | | <= 50 ms |"
+        )
+        lines += wheel_row() + (build_times() if options.build else [])
     versions = ", ".join(f"{module} {r['version']}" for module, r in results.items())
     used = f" {options.threads} thread(s) each." if options.threads else ""
-    text = "\n".join([f"## {date.today()}, {commit()}", "", f"{machine()}. {versions}.{used}", "", *lines, "", ""])
+    on = f" On {results['rustgrad']['device']}." if options.gpu else ""
+    text = "\n".join([f"## {date.today()}, {commit()}", "", f"{machine()}. {versions}.{used}{on}", "", *lines, "", ""])
     print(text)
     if not options.dry:
         before = RESULTS.read_text() if RESULTS.exists() else HEAD
