@@ -20,5 +20,5 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) gr
             }
         }
     }
-    write_y({{y}} + walk_to(e), sum / ({{divisor}}));
+    write_y({{y}} + walk_to(e), quotient(sum, {{divisor}}));
 }

@@ -12,7 +12,7 @@ fn ln_exact(x: f32) -> f32 {
     let v = bitcast<u32>(x) - 0x3f3504f3u + (127u << 23u);
     let f = bitcast<f32>((v & 0x7fffffu) + 0x3f3504f3u) - 1.0;
     let e = f32(i32(v >> 23u) - 127);
-    let s = f / (2.0 + f);
+    let s = quotient(f, 2.0 + f);
     let half = times(0.5 * f, f);
     let z = times(s, s);
     let tail = times(z, times(times(0.2964203, z) + 0.39987972, z) + 0.6666667);
@@ -34,7 +34,7 @@ fn turn(t: f32) -> vec2<f32> {
     return select(y, -y, (quadrant & 2u) != 0u);
 }
 fn normal_pair(a: u32, b: u32) -> vec2<f32> {
-    let r = sqrt(-2.0 * ln_exact(positive_unit(a)));
+    let r = sqrt_(-2.0 * ln_exact(positive_unit(a)));
     let t = turn(unit(b));
     return vec2<f32>(times(r, t.x), times(r, t.y));
 }

@@ -122,7 +122,7 @@ fn draw(w: vec4<u32>) -> array<f64, 2> {
 }";
 const EXPONENTIAL_32: &str = "{{helpers}}
 fn one(w: u32) -> f32 {
-    return (0.0 - ln_exact(positive_unit(w))) / {{width}};
+    return quotient(0.0 - ln_exact(positive_unit(w)), {{width}});
 }
 fn draw(w: vec4<u32>) -> array<f32, 4> {
     return array<f32, 4>(one(w.x), one(w.y), one(w.z), one(w.w));

@@ -82,7 +82,7 @@ pub fn reduce(kind: Reduce, input: &View, dims: &[usize], out: &View) -> Result<
         Reduce::Sum if truth => return reduce(Reduce::Any, input, dims, out),
         Reduce::Prod if truth => return reduce(Reduce::All, input, dims, out),
         Reduce::Sum => Fold::sum("x", "a", 0.0),
-        Reduce::Mean => Fold::sum("x", "a / T({{total}})", f64::NAN),
+        Reduce::Mean => Fold::sum("x", "quotient(a, T({{total}}))", f64::NAN),
         Reduce::Prod => Fold::plain("1", "a * b", Some(1.0)),
         Reduce::Max => MAX,
         Reduce::Min => MIN,
@@ -120,18 +120,18 @@ pub fn var(input: &View, dims: &[usize], correction: f64, root: bool, out: &View
     let strides = contiguous_strides(out.shape);
     let centre = out.scratch(out.numel() * dtype_of(compute).size())?;
     let centre = View { buffer: &centre, dtype: dtype_of(compute), shape: out.shape, strides: &strides, offset: 0 };
-    run(&Fold::sum("x", "a / T({{total}})", f64::NAN), compute, input, &[], dims, &centre)?;
+    run(&Fold::sum("x", "quotient(a, T({{total}}))", f64::NAN), compute, input, &[], dims, &centre)?;
     // The mean is rounded: what it is off by is the mean of the distances from it.
     let off = out.scratch(out.numel() * dtype_of(compute).size())?;
     let off = View { buffer: &off, ..centre };
     let distances = |finish: &'static str| Fold::sum("where_(isfinite_(x - shift), x - shift, T(0))", finish, f64::NAN);
-    run(&distances("a / T({{total}})"), compute, input, &[centre], dims, &off)?;
+    run(&distances("quotient(a, T({{total}}))"), compute, input, &[centre], dims, &off)?;
     let finish = if root { "sqrt_(div_(a, {{alpha}}))" } else { "div_(a, {{alpha}})" };
     let square = "((x - shift) - rest) * ((x - shift) - rest)";
     let squares = Fold { alpha: divisor, ..Fold::sum(square, finish, f64::NAN) };
     run(&squares, compute, input, &[centre, off], dims, out)?;
     let Some(mean) = mean else { return Ok(()) };
-    run(&distances("a / T({{total}}) + shift"), compute, input, &[centre], dims, mean)
+    run(&distances("quotient(a, T({{total}})) + shift"), compute, input, &[centre], dims, mean)
 }
 
 fn log_sum_exp(input: &View, dims: &[usize], out: &View) -> Result<()> {
