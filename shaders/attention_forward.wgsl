@@ -36,7 +36,6 @@ fn main(
     from_k = {{k}} + walk_k(head / {{each}});
     from_v = {{v}} + walk_v(head / {{each}});
     let from_out = {{out}} + walk_out(whole);
-    let row = lane / ACROSS * RM;
     let col = lane % ACROSS;
     var result: Sums;
     var top: array<T, {{RM}}>;
@@ -44,13 +43,13 @@ fn main(
     var total: array<T, {{RM}}>;
     for (var i = 0u; i < RM; i++) {
         top[i] = lowest_();
-        let r = row0 + row + i;
+        let r = row0 + row_of(lane, i);
         if ({{first}} > 0u && r < {{queries}}) {
             top[i] = read_logs({{logs}} + whole * {{queries}} + r);
             total[i] = select(T(0), T(1), col == 0u && !is_nothing(top[i]));
             for (var j = 0u; j < RE; j++) {
-                if (col + j * ACROSS < {{depth}}) {
-                    result[i][j] = read_out(from_out + r * {{out_row}} + (col + j * ACROSS) * {{out_col}});
+                if (element_of(lane, j) < {{depth}}) {
+                    result[i][j / 4u][j % 4u] = read_out(from_out + r * {{out_row}} + element_of(lane, j) * {{out_col}});
                 }
             }
         }
@@ -62,12 +61,12 @@ fn main(
         product(0u, row0, col0, {{width}}, lane, &scores);
         for (var i = 0u; i < RM; i++) {
             var most = lowest_();
-            for (var j = 0u; j < RN; j++) {
-                scores[i][j] = score(head, row0 + row + i, col0 + col + j * ACROSS, scores[i][j]);
+            for (var j = 0u; j < 4u; j++) {
+                scores[i][j] = score(head, row0 + row_of(lane, i), col0 + 4u * col + j, scores[i][j]);
                 // A NaN need not win: its weight is one, and so is the result.
                 most = max(most, scores[i][j]);
             }
-            parts[(row + i) * ACROSS + col] = most;
+            parts[row_of(lane, i) * ACROSS + col] = most;
         }
         workgroupBarrier();
         if (lane < ROWS) {
@@ -79,18 +78,18 @@ fn main(
         }
         workgroupBarrier();
         for (var i = 0u; i < RM; i++) {
-            let most = max(top[i], tops[row + i]);
+            let most = max(top[i], tops[row_of(lane, i)]);
             let shift = lowered(most);
             let keep = exp_(top[i] - shift);
             var sum = T(0);
-            for (var j = 0u; j < RN; j++) {
+            for (var j = 0u; j < 4u; j++) {
                 scores[i][j] = exp_(scores[i][j] - shift);
                 sum += scores[i][j];
             }
             top[i] = most;
             total[i] = total[i] * keep + sum;
-            for (var j = 0u; j < RE; j++) {
-                result[i][j] *= keep;
+            for (var q = 0u; q < RE / 4u; q++) {
+                result[i][q] *= keep;
             }
         }
         share(scores, lane);
@@ -98,7 +97,7 @@ fn main(
     }
     workgroupBarrier();
     for (var i = 0u; i < RM; i++) {
-        parts[(row + i) * ACROSS + col] = total[i];
+        parts[row_of(lane, i) * ACROSS + col] = total[i];
     }
     workgroupBarrier();
     if (unit >= {{blocks}} * {{heads}} * {{pieces}}) {
@@ -107,15 +106,16 @@ fn main(
     for (var i = 0u; i < RM; i++) {
         var sum = T(0);
         for (var t = 0u; t < ACROSS; t++) {
-            sum += parts[(row + i) * ACROSS + t];
+            sum += parts[row_of(lane, i) * ACROSS + t];
         }
-        let r = row0 + row + i;
+        let r = row0 + row_of(lane, i);
         if (r < {{queries}}) {
             let some = truth(sum);
             let factor = select(T(0), T(1) / sum, some);
             for (var j = 0u; j < RE; j++) {
-                if (col + j * ACROSS < {{depth}}) {
-                    write_out(from_out + r * {{out_row}} + (col + j * ACROSS) * {{out_col}}, result[i][j] * factor);
+                let e = element_of(lane, j);
+                if (e < {{depth}}) {
+                    write_out(from_out + r * {{out_row}} + e * {{out_col}}, result[i][j / 4u][j % 4u] * factor);
                 }
             }
             if (col == 0u) {

@@ -27,8 +27,7 @@ fn main(
     let row0 = unit % {{blocks}} * ROWS;
     from_k = {{k}} + walk_k(group);
     from_v = {{v}} + walk_v(group);
-    let row = lane / ACROSS * RM;
-    let col = lane % ACROSS;
+    let col = lane % ACROSS * 4u;
     var of_key: Sums;
     var of_value: Sums;
     // The queries before a block of keys see none of it.
@@ -41,13 +40,13 @@ fn main(
             var slopes: Scores;
             product(0u, row0, col0, {{width}}, lane, &weights);
             product(1u, row0, col0, {{depth}}, lane, &slopes);
-            for (var j = 0u; j < RN; j++) {
-                let query = col0 + col + j * ACROSS;
+            for (var j = 0u; j < 4u; j++) {
+                let query = col0 + col + j;
                 let at = {{stats}} + 2u * (head * {{queries}} + min(query, {{queries}} - 1u));
                 let log_sum = read_stats(at);
                 let delta = read_stats(at + 1u);
                 for (var i = 0u; i < RM; i++) {
-                    let s = score(head, query, row0 + row + i, weights[i][j]);
+                    let s = score(head, query, row0 + row_of(lane, i), weights[i][j]);
                     weights[i][j] = weight(s, log_sum);
                     slopes[i][j] = weights[i][j] * (slopes[i][j] - delta);
                     // A column beyond the last has no score, and so no weight, unless the last query's sum is NaN.
@@ -69,12 +68,12 @@ fn main(
     let from_dk = {{dk}} + walk_dk(group);
     let from_dv = {{dv}} + walk_dv(group);
     for (var i = 0u; i < RM; i++) {
-        let r = row0 + row + i;
+        let r = row0 + row_of(lane, i);
         for (var j = 0u; j < RE; j++) {
-            let e = col + j * ACROSS;
+            let e = element_of(lane, j);
             if (r < {{keys}} && e < {{width}}) {
                 let at = from_dk + r * {{dk_row}} + e * {{dk_col}};
-                var v = {{scale}} * of_key[i][j];
+                var v = {{scale}} * of_key[i][j / 4u][j % 4u];
                 if ({{first}} > 0u) {
                     v += read_dk(at);
                 }
@@ -82,7 +81,7 @@ fn main(
             }
             if (r < {{keys}} && e < {{depth}}) {
                 let at = from_dv + r * {{dv_row}} + e * {{dv_col}};
-                var v = of_value[i][j];
+                var v = of_value[i][j / 4u][j % 4u];
                 if ({{first}} > 0u) {
                     v += read_dv(at);
                 }

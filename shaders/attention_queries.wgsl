@@ -29,12 +29,11 @@ fn main(
     from_g = {{g}} + walk_g(head);
     from_k = {{k}} + walk_k(head / {{each}});
     from_v = {{v}} + walk_v(head / {{each}});
-    let row = lane / ACROSS * RM;
-    let col = lane % ACROSS;
+    let col = lane % ACROSS * 4u;
     var log_sum: array<T, {{RM}}>;
     var delta: array<T, {{RM}}>;
     for (var i = 0u; i < RM; i++) {
-        let at = {{stats}} + 2u * (head * {{queries}} + min(row0 + row + i, {{queries}} - 1u));
+        let at = {{stats}} + 2u * (head * {{queries}} + min(row0 + row_of(lane, i), {{queries}} - 1u));
         log_sum[i] = read_stats(at);
         delta[i] = read_stats(at + 1u);
     }
@@ -46,8 +45,8 @@ fn main(
         product(0u, row0, col0, {{width}}, lane, &weights);
         product(1u, row0, col0, {{depth}}, lane, &slopes);
         for (var i = 0u; i < RM; i++) {
-            for (var j = 0u; j < RN; j++) {
-                let s = score(head, row0 + row + i, col0 + col + j * ACROSS, weights[i][j]);
+            for (var j = 0u; j < 4u; j++) {
+                let s = score(head, row0 + row_of(lane, i), col0 + col + j, weights[i][j]);
                 slopes[i][j] = weight(s, log_sum[i]) * (slopes[i][j] - delta[i]);
             }
         }
@@ -59,12 +58,12 @@ fn main(
     }
     let from_dq = {{dq}} + walk_dq(head);
     for (var i = 0u; i < RM; i++) {
-        let r = row0 + row + i;
+        let r = row0 + row_of(lane, i);
         for (var j = 0u; j < RE; j++) {
-            let e = col + j * ACROSS;
+            let e = element_of(lane, j);
             if (r < {{queries}} && e < {{width}}) {
                 let at = from_dq + r * {{dq_row}} + e * {{dq_col}};
-                var v = {{scale}} * result[i][j];
+                var v = {{scale}} * result[i][j / 4u][j % 4u];
                 if ({{first}} > 0u) {
                     v += read_dq(at);
                 }

@@ -56,35 +56,36 @@ impl Tile {
     /// The tile for so many rows. Workgroup memory stays within 16 KiB, sums of an invocation within 64.
     fn of(rows: usize, head: usize, wide: bool, sums: usize) -> Tile {
         let size = head.next_power_of_two().clamp(32, HEAD).ilog2() as usize - 5;
-        let tile = |names: [&'static str; 4], rows, cols, down, across| {
-            let (name, width) = (names[size], 32 << size);
-            Tile { name, rows, cols, down, across, width }
+        let tile = |names: [&'static str; 4], rows, cols, down| {
+            // Sums come in fours of each of the invocations across.
+            Tile { name: names[size], rows, cols, down, across: cols / 4, width: (32 << size).max(cols) }
         };
         match (wide, rows, size) {
-            (true, _, 3) => tile(["", "", "", "16x32 of 256, wide"], 16, 32, 4, 16),
-            (true, ..) => tile(["16x32 of 32, wide", "16x32 of 64, wide", "16x32 of 128, wide", ""], 16, 32, 8, 8),
-            (_, 0..=2, _) if sums == 1 => {
-                let names = ["2x64 of 64", "2x64 of 64", "2x64 of 128", "2x64 of 256"];
-                Tile { width: (32 << size).max(64), ..tile(names, 2, 64, 1, 64) }
-            }
-            (_, 0..=8, _) => tile(["8x64 of 32", "8x64 of 64", "8x64 of 128", "8x64 of 256"], 8, 64, 2, 32),
-            (.., 3) if sums > 1 => tile(["", "", "", "16x32 of 256"], 16, 32, 8, 16),
-            (.., 2) if sums > 1 => tile(["", "", "32x32 of 128, twice", ""], 32, 32, 16, 8),
-            (.., 3) => tile(["", "", "", "32x32 of 256"], 32, 32, 8, 16),
-            (_, 0..=32, _) => tile(["32x32 of 32", "32x32 of 64", "32x32 of 128", ""], 32, 32, 8, 8),
-            (.., 2) => tile(["", "", "64x32 of 128", ""], 64, 32, 16, 8),
-            _ if sums > 1 => tile(["64x32 of 32, twice", "64x32 of 64, twice", "", ""], 64, 32, 16, 8),
-            _ => tile(["64x32 of 32", "64x32 of 64", "", ""], 64, 32, 8, 8),
+            (true, _, 3) => tile(["", "", "", "16x32 of 256, wide"], 16, 32, 16),
+            (true, ..) => tile(["16x32 of 32, wide", "16x32 of 64, wide", "16x32 of 128, wide", ""], 16, 32, 8),
+            (_, 0..=2, _) if sums == 1 => tile(["2x64 of 64", "2x64 of 64", "2x64 of 128", "2x64 of 256"], 2, 64, 2),
+            (_, 0..=8, _) => tile(["8x64 of 64", "8x64 of 64", "8x64 of 128", "8x64 of 256"], 8, 64, 4),
+            (.., 3) if sums > 1 => tile(["", "", "", "16x32 of 256"], 16, 32, 16),
+            (.., 2) if sums > 1 => tile(["", "", "32x32 of 128, twice", ""], 32, 32, 16),
+            (.., 3) => tile(["", "", "", "32x32 of 256"], 32, 32, 16),
+            (_, 0..=32, _) => tile(["32x32 of 32", "32x32 of 64", "32x32 of 128", ""], 32, 32, 8),
+            (.., 2) => tile(["", "", "64x32 of 128", ""], 64, 32, 16),
+            _ if sums > 1 => tile(["64x32 of 32, twice", "64x32 of 64, twice", "", ""], 64, 32, 16),
+            _ => tile(["64x32 of 32", "64x32 of 64", "", ""], 64, 32, 8),
         }
     }
     fn lanes(&self) -> usize {
         self.down * self.across
     }
-    /// Elements of `block` and `tile`, and the columns whose values fit the latter.
+    /// Fours of a line of `block`.
+    fn line(&self) -> usize {
+        DEPTH.max(self.cols) / 4 + 1
+    }
+    /// Fours of `block` and of `tile`, and the columns whose values fit the latter.
     fn memory(&self) -> [usize; 3] {
-        let tile = self.cols * (DEPTH + 1);
-        let part = 1 << (tile / self.width).min(self.cols).ilog2();
-        [self.rows * (DEPTH.max(self.cols) + 1), tile, part]
+        let tile = self.cols * (DEPTH / 4 + 1);
+        let part = 1 << (4 * tile / self.width).min(self.cols).ilog2();
+        [self.rows * self.line(), tile, part]
     }
     /// Columns of one dispatch, a multiple of the tile's, whose loops turn about `ITERATIONS` times where each column is visited
     /// `times` times with `products` products and sums.
@@ -101,8 +102,10 @@ impl Tile {
             ("ACROSS", self.across),
             ("LANES", self.lanes()),
             ("RM", self.rows / self.down),
-            ("RN", self.cols / self.across),
+            ("DOWN", self.down),
             ("RE", self.width / self.across),
+            ("FOURS", self.width / self.across / 4),
+            ("LINE", self.line()),
             ("DEPTH", DEPTH),
             ("WIDTH", self.width),
             ("PART", part),
