@@ -16,15 +16,20 @@ fn main(
     for (var i = first + local; i < last; i += LANES) {
         sum += read_x(base + walk_step(i));
     }
-    let mean = row_sum(sum, local) / T(last - first);
+    let count = T(last - first);
+    let mean = row_sum(sum, local) / count;
     var squares = T(0);
+    var rest = T(0);
     for (var i = first + local; i < last; i += LANES) {
         let d = read_x(base + walk_step(i)) - mean;
         squares += d * d;
+        rest += d;
     }
+    // The mean is rounded: what it is off by is the mean of the differences.
     squares = row_sum(squares, local);
+    rest = row_sum(rest, local);
     if (local == 0u) {
-        write_means({{means}} + unit, mean);
-        write_squares({{squares}} + unit, squares);
+        write_means({{means}} + unit, mean + rest / count);
+        write_squares({{squares}} + unit, squares - rest * rest / count);
     }
 }

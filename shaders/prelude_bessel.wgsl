@@ -11,7 +11,7 @@ fn i0e_(x: T) -> T {
 fn i0_(x: T) -> T {
     if (is_inf(x)) { return nan_(); }
     let h = exp_(T(0.5) * abs_(x)); // the whole power may overflow
-    return h * i0e_(x) * h;
+    return opaque(h * i0e_(x)) * h;
 }
 fn i1e_(x: T) -> T {
     let a = abs_(x);
@@ -23,20 +23,24 @@ fn i1e_(x: T) -> T {
 fn i1_(x: T) -> T {
     if (is_inf(x)) { return nan_(); }
     let h = exp_(T(0.5) * abs_(x));
-    return h * i1e_(x) * h;
+    return opaque(h * i1e_(x)) * h;
+}
+// The logarithm of half of x, which need not be a normal number.
+fn ln_half(x: T) -> T {
+    return select(ln_(T(0.5) * x), ln_(x) - T(0.693147180559945309), x < T(1e-30));
 }
 fn k0_of(x: T, near: T, far: T) -> T {
     if (is_nan(x)) { return x; }
     if (!truth(x)) { return inf_(); }
     if (is_negative(x)) { return nan_(); }
-    if (x <= T(2)) { return (series_k0_near(x * x / T(2) - T(1)) - ln_(T(0.5) * x) * i0_(x)) * near; }
+    if (x <= T(2)) { return (series_k0_near(x * x / T(2) - T(1)) - ln_half(x) * i0_(x)) * near; }
     return div_(series_k0_far(T(4) / x - T(1)) * far, sqrt_(x));
 }
 fn k1_of(x: T, near: T, far: T) -> T {
     if (is_nan(x)) { return x; }
     if (!truth(x)) { return inf_(); }
     if (is_negative(x)) { return nan_(); }
-    if (x <= T(2)) { return (ln_(T(0.5) * x) * i1_(x) + series_k1_near(x * x / T(2) - T(1)) / x) * near; }
+    if (x <= T(2)) { return (ln_half(x) * i1_(x) + series_k1_near(x * x / T(2) - T(1)) / x) * near; }
     return div_(series_k1_far(T(4) / x - T(1)) * far, sqrt_(x));
 }
 fn k0_(x: T) -> T {
@@ -75,7 +79,7 @@ fn y0_(x: T) -> T {
     if (!truth(x)) { return -inf_(); }
     if (is_negative(x) || is_inf(x)) { return nan_(); }
     if (x <= T(8)) {
-        return series_y0_near(x * x / T(32) - T(1)) + T(0.636619772367581343) * ln_(T(0.5) * x) * j0_(x);
+        return series_y0_near(x * x / T(32) - T(1)) + T(0.636619772367581343) * ln_half(x) * j0_(x);
     }
     let t = T(128) / (x * x) - T(1);
     let q = series_q0(t) / x;
@@ -86,7 +90,7 @@ fn y1_(x: T) -> T {
     if (!truth(x)) { return -inf_(); }
     if (is_negative(x) || is_inf(x)) { return nan_(); }
     if (x <= T(8)) {
-        let rest = ln_(T(0.5) * x) * j1_(x) - T(1) / x;
+        let rest = ln_half(x) * j1_(x) - T(1) / x;
         return series_y1_near(x * x / T(32) - T(1)) * x + T(0.636619772367581343) * rest;
     }
     let t = T(128) / (x * x) - T(1);

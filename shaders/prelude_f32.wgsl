@@ -7,6 +7,10 @@
 fn nearest(x: f32) -> f32 {
     return round(x);
 }
+// A number that takes part in no reordering and is not fused with the sum it goes into.
+fn opaque(x: f32) -> f32 {
+    return bitcast<f32>(bits_(bitcast<u32>(x)));
+}
 // e^r - 1 for |r| <= ln(2)/2.
 fn expm1_small(r: f32) -> f32 {
     let q = ((((1.9875691500e-4 * r + 1.3981999507e-3) * r + 8.3334519073e-3) * r + 4.1665795894e-2) * r

@@ -1,5 +1,6 @@
 // Elementary functions in float64. WGSL has none for this type, so all are written out: arguments are reduced as in
-// FreeBSD's msun, polynomials are Taylor or msun's. 
+// FreeBSD's msun, polynomials are Taylor or msun's. Arguments are reduced by `fma`, which a compiler cannot merge with what
+// precedes it: of `(x - n * a) - n * b` one has made `x - n * (a + b)`.
 
 // @for f64
 // To the nearest integer, ties to even; some drivers round float64 otherwise.
@@ -8,6 +9,10 @@ fn nearest(x: f64) -> f64 {
     let d = abs(x - t);
     let odd = truth(t - 2.0 * trunc(t * 0.5));
     return t + select(f64(0), select(f64(1), f64(-1), x < 0.0), d > 0.5 || (d == 0.5 && odd));
+}
+// A number that takes part in no reordering and is not fused with the sum it goes into.
+fn opaque(x: f64) -> f64 {
+    return bitcast<f64>(bitcast<u64>(x) | u64(p[0].w));
 }
 fn expm1_small(r: f64) -> f64 {
     var q: f64 = 1.6059043836821613e-10;

@@ -3,8 +3,8 @@
 // @for float
 // log(x / a) - (x / a - 1)
 fn divergence(a: T, x: T) -> T {
-    let u = (x - a) / a;
-    if (abs_(u) > T(0.5)) { return ln_(x / a) - u; }
+    let u = quotient(x - a, a);
+    if (abs_(u) > T(0.5)) { return ln_(quotient(x, a)) - u; }
     var sum = T(0);
     var power = -u * u;
     for (var k = 2; k < 60; k++) {

@@ -33,10 +33,12 @@ fn rsqrt_(x: T) -> T {
 // be normal and may become zero, and the product may be off by two units. So numbers are scaled, and what is left is divided too.
 fn quotient(x: T, y: T) -> T {
     let s = select(select(T(1), T(8.6736173798840355e-19), abs(y) > T(1e30)), T(1.152921504606846976e18), abs(y) < T(1e-30));
-    let u = x * s;
     let v = y * s;
+    let small = abs(x * s) < abs(v) * T(1e-20);
+    let u = x * s * select(T(1), T(1.152921504606846976e18), small);
     let q = u / v;
-    return select(q, q + fma(-q, v, u) / v, isfinite_(q) != T(0));
+    let exact = select(q, q + fma(-q, v, u) / v, truth(q) && isfinite_(q) != T(0));
+    return exact * select(T(1), T(8.6736173798840355e-19), small);
 }
 // Division by zero and infinity follows IEEE, independent of the device's division.
 fn div_(x: T, y: T) -> T {
@@ -69,7 +71,7 @@ fn floor_div_(x: T, y: T) -> T {
         return select(div_(x, y), nan_(), is_inf(x) && truth(y) && !is_nan(y));
     }
     let r = fmod_(x, y);
-    var q = (x - r) / y;
+    var q = quotient(x - r, y);
     if (truth(r) && is_negative(y) != is_negative(r)) {
         q = q - T(1);
     }
@@ -279,6 +281,9 @@ fn round_(x: T) -> T {
     return x;
 }
 fn trunc_div_(x: T, y: T) -> T {
+    return x / y;
+}
+fn quotient(x: T, y: T) -> T {
     return x / y;
 }
 fn div_(x: T, y: T) -> T {

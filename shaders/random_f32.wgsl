@@ -1,6 +1,6 @@
 // A product that is not fused with the sum it goes into: its bits pass through an operation on integers.
 fn times(a: f32, b: f32) -> f32 {
-    return bitcast<f32>(bits_(bitcast<u32>(a * b)));
+    return opaque(a * b);
 }
 fn unit(w: u32) -> f32 {
     return f32(w >> 8u) * 5.9604644775390625e-8;

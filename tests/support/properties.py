@@ -140,7 +140,10 @@ def extreme(op: Op, device: str):
             ]
             if words:
                 problems.append(f"{call.text} in {dtype}: {len(at)} of {want.size} differ: " + "; ".join(words))
-    problems += [f"known.EXTREMES is wrong, there is no difference: {r}" for r, found in needed.items() if not found]
+    if not extremes.is_hardware(device):
+        problems += [
+            f"known.EXTREMES is wrong, there is no difference: {r}" for r, found in needed.items() if not found
+        ]
     return problems, count
 
 

@@ -235,7 +235,7 @@ pub static LOGADDEXP2: Op = Op {
     doc: "`log2(2^self + 2^other)` without overflow.",
     forms: Forms(Forms::FUNCTION | Forms::METHOD | Forms::OUT),
     body: elementwise(&real2::<LogAddExp2>(
-        "where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + log1p_(exp2_(-abs_(x - y))) * T(1.44269504088896341))",
+        "where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + opaque(log1p_(exp2_(-abs_(x - y))) * T(1.44269504088896341)))",
     )),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| c.g() * ((c.arg(0) - c.arg(1)) * LN_2).sigmoid()),
