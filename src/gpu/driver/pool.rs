@@ -20,7 +20,9 @@ pub(in crate::gpu) struct Memory {
 
 #[derive(Default)]
 pub(super) struct Pool {
-    free: BTreeMap<u64, Vec<Memory>>,
+    /// By size and identity: the oldest goes first, so that what is handed out depends on what is free and not on the order in
+    /// which it came back. Steps that repeat get the same memory again, and with it the bind groups that they had.
+    free: BTreeMap<(u64, u64), Memory>,
     live_bytes: u64,
     peak_bytes: u64,
     free_bytes: u64,
@@ -49,7 +51,8 @@ pub(super) fn create(context: &Context, size: u64) -> Option<wgpu::Buffer> {
 
 impl Pool {
     pub fn take(&mut self, size: u64) -> Option<Memory> {
-        let memory = self.free.get_mut(&size)?.pop()?;
+        let key = *self.free.range((size, 0)..=(size, u64::MAX)).next()?.0;
+        let memory = self.free.remove(&key)?;
         self.free_bytes -= size;
         self.reused += 1;
         self.lend(size);
@@ -69,7 +72,7 @@ impl Pool {
         let size = memory.size;
         self.live_bytes -= size;
         self.free_bytes += size;
-        self.free.entry(size).or_default().push(memory);
+        self.free.insert((size, memory.id), memory);
     }
     pub fn clear(&mut self) {
         self.free.clear();
