@@ -8,7 +8,7 @@
 use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
 use super::map::copy;
-use super::params::ITERATIONS;
+use super::params::{ITERATIONS, lanes_text};
 use super::view::{Input, View};
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
@@ -299,7 +299,7 @@ pub fn attention_backward(o: &Attention, grad: &View, out: &View, logs: &View, r
         .write("stats", stats)
         .number("rows", rows)?
         .number("depth", depth)?
-        .text("lanes", format!("{lanes}u"))
+        .text("lanes", lanes_text(lanes))
         .launch(rows * lanes)?;
 
     let (size, wide) = (o.head_size(), out.dtype.size() == 8);

@@ -27,10 +27,16 @@ struct Draft<'a> {
     walks: SmallVec<[Walk; 6]>,
     numbers: SmallVec<[(&'static str, Number); 16]>,
     texts: SmallVec<[(&'static str, Cow<'static, str>); 8]>,
-    parts: SmallVec<[(&'static str, Cow<'static, str>); 2]>,
+    parts: SmallVec<[(&'static str, Part<'a>); 8]>,
     faulting: bool,
     constants: SmallVec<[(&'static str, usize); 6]>,
     variant: &'static str,
+}
+
+/// A larger piece of code: a text, or what writes it where a pipeline is built.
+enum Part<'a> {
+    Text(Cow<'static, str>),
+    Made(&'a dyn Fn() -> String),
 }
 
 struct Operand<'a> {
@@ -169,7 +175,13 @@ impl<'a> Kernel<'a> {
     }
     /// A larger piece of code that fills a hole; the name of the variant stands for it in the key.
     pub fn part(mut self, variant: &'static str, name: &'static str, code: impl Into<Cow<'static, str>>) -> Self {
-        self.0.parts.push((name, code.into()));
+        self.0.parts.push((name, Part::Text(code.into())));
+        self.0.variant = variant;
+        self
+    }
+    /// The same for code that is written only where it is needed.
+    pub fn made(mut self, variant: &'static str, name: &'static str, code: &'a dyn Fn() -> String) -> Self {
+        self.0.parts.push((name, Part::Made(code)));
         self.0.variant = variant;
         self
     }
@@ -305,7 +317,10 @@ impl Shader for Draft<'_> {
         }
         holes.extend(self.texts.iter().map(|t| (t.0, t.1.to_string())));
         holes.extend(self.constants.iter().map(|c| (c.0, c.1.to_string())));
-        holes.extend(self.parts.iter().map(|p| (p.0, p.1.to_string())));
+        holes.extend(self.parts.iter().map(|(name, part)| match part {
+            Part::Text(text) => (*name, text.to_string()),
+            Part::Made(code) => (*name, code()),
+        }));
         let declared = declare_params(at) + &code;
         holes.push(("declarations", declared));
         let holes: Vec<(&str, &str)> = holes.iter().map(|(n, t)| (*n, t.as_str())).collect();

@@ -6,7 +6,7 @@
 
 use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
-use super::params::ITERATIONS;
+use super::params::{ITERATIONS, lanes_text};
 use super::reduce::reduce;
 use super::view::{View, fits, halves, part};
 use crate::dtype::Scalar;
@@ -123,7 +123,7 @@ fn launch_rows(kernel: Kernel, rows: usize, cols: usize) -> Result<()> {
     }
     let lanes = lanes(cols);
     let kernel = kernel.number("rows", rows)?.number("cols", cols)?.iterations(cols.div_ceil(lanes) * 3)?;
-    kernel.text("lanes", format!("{lanes}u")).launch(rows * lanes)
+    kernel.text("lanes", lanes_text(lanes)).launch(rows * lanes)
 }
 
 /// Both halves of what no binding reaches.

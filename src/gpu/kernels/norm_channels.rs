@@ -7,6 +7,7 @@
 
 use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
+use super::params::lanes_text;
 use super::reduce::reduce;
 use super::view::View;
 use crate::dtype::Scalar;
@@ -106,7 +107,7 @@ fn launch(kernel: Kernel, [rows, cols]: [usize; 2]) -> Result<()> {
     }
     let lanes = lanes(cols);
     let kernel = kernel.number("rows", rows)?.number("cols", cols)?.iterations(cols.div_ceil(lanes) * 3)?;
-    kernel.text("lanes", format!("{lanes}u")).launch(rows * lanes)
+    kernel.text("lanes", lanes_text(lanes)).launch(rows * lanes)
 }
 
 /// `out = (input - mean) * rstd * weight + bias`; `mean`, `rstd` and `variance` receive the statistics.
@@ -157,7 +158,7 @@ fn statistics(o: &Channels, split: &Split, pieces: usize, mean: &View, rstd: &Vi
         .write("variance", *variance)
         .scalar("eps", Scalar::Float(o.eps));
     let lanes = pieces.next_power_of_two().min(256);
-    in_pieces(kernel, [rows, cols], pieces)?.text("lanes", format!("{lanes}u")).launch(rows * lanes)
+    in_pieces(kernel, [rows, cols], pieces)?.text("lanes", lanes_text(lanes)).launch(rows * lanes)
 }
 
 /// The last pass over rows that are cut into pieces.
@@ -212,7 +213,7 @@ fn by_parameters(from: &ChannelGrad, dw: &View, db: &View) -> Result<()> {
             Some(g) => kernel.walk("statistic", &[g, rows / groups], &[1, 0]).walk("statistics", &each.cols, &[g, 0]),
         };
         let lanes = if pieces > 1 { 256 } else { lanes(cols) };
-        in_pieces(kernel, [rows, cols], pieces)?.text("lanes", format!("{lanes}u")).launch(rows * pieces * lanes)
+        in_pieces(kernel, [rows, cols], pieces)?.text("lanes", lanes_text(lanes)).launch(rows * pieces * lanes)
     };
     if rows == 0 {
         return Ok(());

@@ -50,3 +50,8 @@ pub(super) fn scalar_from(i: usize, compute: Compute) -> String {
 pub(super) fn u32_param(n: usize) -> Result<u32> {
     u32::try_from(n).map_err(|_| too_large())
 }
+
+/// How many invocations share something, a power of two up to 256, as WGSL.
+pub(super) fn lanes_text(lanes: usize) -> &'static str {
+    ["1u", "2u", "4u", "8u", "16u", "32u", "64u", "128u", "256u"][lanes.ilog2() as usize]
+}

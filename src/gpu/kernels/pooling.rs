@@ -7,6 +7,7 @@ use super::template::Compute;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::layout::window::{Axis, Windows};
+use std::sync::LazyLock;
 
 const MAX: &str = include_str!("../../../shaders/pool_max.wgsl");
 const MEAN: &str = include_str!("../../../shaders/pool_mean.wgsl");
@@ -30,7 +31,11 @@ const NAMES: [[&str; 7]; 3] = [
 ];
 
 /// The functions of the windows along all dimensions, and the place of a linear index.
-fn windows() -> String {
+fn windows() -> &'static str {
+    static CODE: LazyLock<String> = LazyLock::new(written);
+    &CODE
+}
+fn written() -> String {
     let of_each: String = ["d", "h", "w"].iter().map(|name| WINDOWS.replace('@', name)).collect();
     let place = |name: &str, size: &str| {
         format!(

@@ -8,6 +8,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::layout::Dims;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 pub(super) const TEMPLATE: &str = include_str!("../../../shaders/matmul.wgsl");
 
@@ -19,14 +20,40 @@ pub(super) struct Tile {
     depth: usize,
     per_row: usize,
     per_col: usize,
+    code: LazyLock<Code>,
 }
-static LARGE: Tile = Tile { name: "128x128", rows: 128, cols: 128, depth: 8, per_row: 8, per_col: 8 };
-static MEDIUM: Tile = Tile { name: "64x64", rows: 64, cols: 64, depth: 16, per_row: 4, per_col: 4 };
-static SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, depth: 16, per_row: 2, per_col: 2 };
-static SHORT: Tile = Tile { name: "16x64", rows: 16, cols: 64, depth: 16, per_row: 4, per_col: 4 };
-static NARROW: Tile = Tile { name: "64x16", rows: 64, cols: 16, depth: 16, per_row: 4, per_col: 4 };
-static FLAT: Tile = Tile { name: "4x64", rows: 4, cols: 64, depth: 16, per_row: 1, per_col: 1 };
-static TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 1, per_col: 1 };
+/// What the WGSL says for each of an invocation's elements, written out once for a tile: a compiler need not unroll loops to keep
+/// them in registers.
+struct Code {
+    places: String,
+    sums: String,
+    fetch: String,
+    fetch_next: String,
+    store: String,
+    multiply: String,
+    results: String,
+}
+
+macro_rules! tile {
+    ($id:ident: $name:literal, $rows:literal x $cols:literal x $depth:literal, $per_row:literal x $per_col:literal) => {
+        static $id: Tile = Tile {
+            name: $name,
+            rows: $rows,
+            cols: $cols,
+            depth: $depth,
+            per_row: $per_row,
+            per_col: $per_col,
+            code: LazyLock::new(|| $id.code()),
+        };
+    };
+}
+tile!(LARGE: "128x128", 128 x 128 x 8, 8 x 8);
+tile!(MEDIUM: "64x64", 64 x 64 x 16, 4 x 4);
+tile!(SMALL: "32x32", 32 x 32 x 16, 2 x 2);
+tile!(SHORT: "16x64", 16 x 64 x 16, 4 x 4);
+tile!(NARROW: "64x16", 64 x 16 x 16, 4 x 4);
+tile!(FLAT: "4x64", 4 x 64 x 16, 1 x 1);
+tile!(TALL: "64x4", 64 x 4 x 16, 1 x 1);
 
 /// Workgroups that keep a device busy, and the shortest inner dimension worth cutting.
 const BUSY: usize = 256;
@@ -59,7 +86,7 @@ impl Tile {
     /// Launches a product whose operands and their places are in the kernel. Whether neighbouring invocations read
     /// neighbours along the inner dimension of `a`, and along the columns of `b`, is `a_first` and `b_first`.
     pub(super) fn launch(
-        &self,
+        &'static self,
         kernel: Kernel,
         [batch, m, n, k]: [usize; 4],
         a_first: bool,
@@ -85,22 +112,30 @@ impl Tile {
         ] {
             kernel = kernel.constant(name, value);
         }
+        let code = &*self.code;
         kernel
             .text("a_first", if a_first { "true" } else { "false" })
             .text("b_first", if b_first { "true" } else { "false" })
-            .part(
-                self.name,
-                "V",
-                if self.width() == 1 { "T" } else { ["vec2<T>", "vec3<T>", "vec4<T>"][self.width() - 2] },
-            )
-            .part(self.name, "sums", self.sums())
-            .part(self.name, "places", self.places())
-            .part(self.name, "fetch", self.fetch(true))
-            .part(self.name, "fetch_next", self.fetch(false))
-            .part(self.name, "store", self.store())
-            .part(self.name, "multiply", self.multiply())
-            .part(self.name, "results", self.results())
+            .part(self.name, "V", ["T", "vec2<T>", "", "vec4<T>"][self.width() - 1])
+            .part(self.name, "places", code.places.as_str())
+            .part(self.name, "sums", code.sums.as_str())
+            .part(self.name, "fetch", code.fetch.as_str())
+            .part(self.name, "fetch_next", code.fetch_next.as_str())
+            .part(self.name, "store", code.store.as_str())
+            .part(self.name, "multiply", code.multiply.as_str())
+            .part(self.name, "results", code.results.as_str())
             .launch_groups(self.groups(m, n, batch))
+    }
+    fn code(&self) -> Code {
+        Code {
+            places: self.places(),
+            sums: self.sums(),
+            fetch: self.fetch(true),
+            fetch_next: self.fetch(false),
+            store: self.store(),
+            multiply: self.multiply(),
+            results: self.results(),
+        }
     }
     fn across(&self) -> usize {
         (self.cols / self.per_col).min(8)
@@ -237,7 +272,7 @@ impl Tile {
 }
 
 /// `out = beta * out + alpha * a @ b` by one kernel, as `matmul` describes it.
-pub(super) fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
+pub(super) fn run(tile: &'static Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
     let rank = out.shape.len();
     let (m, n, k) = (out.shape[rank - 2], out.shape[rank - 1], a.shape[rank - 1]);
     let batch: usize = out.shape[..rank - 2].iter().product();

@@ -5,6 +5,7 @@
 
 use super::element::compute_of;
 use super::kernel::Kernel;
+use super::params::lanes_text;
 use super::stage::stage_aliased;
 use super::view::{View, fits, halves, part, resized};
 use crate::error::Result;
@@ -85,7 +86,7 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
             return kernel.iterations(length * 3)?.part("thread", "body", THREAD).launch(count);
         }
         let lanes = (length / 4).next_power_of_two().clamp(4, 256);
-        let kernel = kernel.iterations(length.div_ceil(lanes) * 3)?.text("lanes", format!("{lanes}u"));
+        let kernel = kernel.iterations(length.div_ceil(lanes) * 3)?.text("lanes", lanes_text(lanes));
         kernel.part("group", "body", WHOLE).launch(count * lanes)
     })
 }

@@ -5,6 +5,7 @@ use super::kernel::Kernel;
 use super::view::View;
 use crate::dtype::Scalar;
 use crate::error::Result;
+use std::fmt::Write;
 
 const TEMPLATE: &str = include_str!("../../../shaders/update.wgsl");
 
@@ -23,19 +24,24 @@ pub fn update(
         return Ok(());
     }
     let mut kernel = Kernel::new("update", TEMPLATE, compute_of(first.dtype)?).number("units", first.numel())?;
-    let (mut reads, mut writes) = (String::new(), String::new());
     for (i, (name, view)) in changed.iter().chain([&read]).enumerate() {
         view.require_own()?;
-        let at = format!("{{{{{name}}}}} + walk_{name}(e)");
-        reads += &format!("var {name} = read_{name}({at});\n    ");
-        if i < changed.len() {
-            writes += &format!("write_{name}({at}, {name});\n    ");
-        }
         kernel = if i < changed.len() { kernel.write(name, *view) } else { kernel.read(name, *view) };
         kernel = kernel.walk(name, view.shape, view.strides);
     }
     for (name, value) in numbers {
         kernel = kernel.scalar(name, Scalar::Float(*value));
     }
-    kernel.part(name, "body", format!("{reads}{body}\n    {writes}")).launch(first.numel())
+    let written = || {
+        let (mut reads, mut writes) = (String::new(), String::new());
+        for (i, (name, _)) in changed.iter().chain([&read]).enumerate() {
+            let at = format!("{{{{{name}}}}} + walk_{name}(e)");
+            let _ = write!(reads, "var {name} = read_{name}({at});\n    ");
+            if i < changed.len() {
+                let _ = write!(writes, "write_{name}({at}, {name});\n    ");
+            }
+        }
+        format!("{reads}{body}\n    {writes}")
+    };
+    kernel.made(name, "body", &written).launch(first.numel())
 }
