@@ -160,7 +160,7 @@ impl Tile {
     fn shares(&self) -> [(&'static str, usize, bool); 2] {
         [("a", self.rows), ("b", self.cols)].map(|(name, extent)| {
             let count = extent * self.depth / self.width();
-            (name, count.div_ceil(self.lanes()), count % self.lanes() != 0)
+            (name, count.div_ceil(self.lanes()), !count.is_multiple_of(self.lanes()))
         })
     }
     /// Where an invocation's parts lie: in the tile, and, as far as rows and columns say, in memory. What lies beyond the
