@@ -19,6 +19,7 @@ mod norm_channels;
 mod params;
 mod pooling;
 mod product;
+mod product_code;
 mod program;
 mod random;
 mod recurrent;
