@@ -1,8 +1,8 @@
 //! Cumulative sums, products, maxima, minima and log-sum-exps along a dimension.
 //!
-//! Short or many lines are one invocation's work each. A long line is a workgroup's: each invocation folds a piece,
-//! the pieces' results are scanned, and each invocation walks its piece again from what lies before it. Few and very long
-//! lines are cut into blocks: each is folded, the results are scanned, and each block is scanned from what lies before it.
+//! Short lines, and many that lie beside each other, are one invocation's work each. A long line is a workgroup's, which visits it in
+//! tiles: each invocation scans a few elements, the results of these runs are scanned, and all is combined with what came before. Few
+//! and very long lines are cut into blocks: each is folded, the results are scanned, and each block is scanned from what lies before it.
 
 use super::element::compute_of;
 use super::kernel::Kernel;
@@ -99,7 +99,7 @@ fn lines_of(
                 .text("goes_on", "true"),
             None => kernel.text("begun", "T(0)").text("goes_on", "false"),
         };
-        if length <= SHORT || (lines >= MANY && beside(&views[0], dim)) {
+        if length <= SHORT || (lines >= MANY && length <= ITERATIONS && beside(&views[0], dim)) {
             return kernel.iterations(length)?.part("thread", "body", THREAD).launch(lines);
         }
         // Of each tile of 1,024: four elements in three loops, eight steps of a scan.

@@ -5,7 +5,7 @@
 
 use super::element::compute_of;
 use super::kernel::Kernel;
-use super::params::lanes_text;
+use super::params::{ITERATIONS, lanes_text};
 use super::stage::stage_aliased;
 use super::view::{View, fits, halves, part, resized};
 use crate::error::Result;
@@ -82,7 +82,7 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
                 .text("let_y", "let y = read_y({{y}} + walk_y(row) + i * {{y_step}});");
         }
         let contiguous = views[0].dim(dim).1 == 1;
-        if length <= SHORT || (!contiguous && count >= MANY) {
+        if length <= SHORT || (!contiguous && count >= MANY && length <= ITERATIONS / 3) {
             return kernel.iterations(length * 3)?.part("thread", "body", THREAD).launch(count);
         }
         let lanes = (length / 4).next_power_of_two().clamp(4, 256);
