@@ -11,6 +11,7 @@ import time
 from functools import partial
 
 import programs
+from timing import timed
 
 MILLION = 1_000_000
 
@@ -40,21 +41,7 @@ class Device:
 
     def timed(self, function, stretch=0.04, repeats=5) -> float:
         """Seconds per call."""
-
-        def spend(count):
-            start = time.perf_counter()
-            for _ in range(count):
-                function()
-            self.wait()
-            return time.perf_counter() - start
-
-        spend(2)
-        count, spent = 1, spend(1)
-        while spent < stretch / 4:
-            count *= 4
-            spent = spend(count)
-        count = max(1, int(count * stretch / spent))
-        return sorted(spend(count) / count for _ in range(repeats))[repeats // 2]
+        return timed(function, stretch, repeats, self.wait)
 
     def both(self, function, *leaves) -> float:
         """Forward and backward, by leaves whose gradients are dropped before."""
@@ -162,16 +149,13 @@ def layers(d) -> dict:
 def sequences(d) -> dict:
     torch, found = d.torch, {}
     for length in (256, 1024, 4096):
-        q, k, v = (d.randn(2, 16, length, 64) for _ in range(3))
+        operands = [d.randn(2, 16, length, 64) for _ in range(3)]
+        leaves = [t.clone() for t in operands]
         for causal in (False, True):
-            attend = partial(torch.nn.functional.scaled_dot_product_attention, q, k, v, is_causal=causal)
+            attend = partial(torch.nn.functional.scaled_dot_product_attention, is_causal=causal)
             name = f"attention, 32 heads, {length} x 64" + (", causal" if causal else "")
-            found[name] = d.timed(
-                lambda q=q, k=k, v=v, causal=causal: torch.nn.functional.scaled_dot_product_attention(
-                    q.detach(), k.detach(), v.detach(), is_causal=causal
-                )
-            )
-            found[f"{name}, and backward"] = d.both(attend, q, k, v)
+            found[name] = d.timed(partial(attend, *operands))
+            found[f"{name}, and backward"] = d.both(partial(attend, *leaves), *leaves)
     x = d.randn(64, 32, 256)
     for kind in ("LSTM", "GRU"):
         net = getattr(torch.nn, kind)(256, 256).to(d.name)
@@ -231,7 +215,7 @@ MODELS = {
 
 
 def training(d) -> dict:
-    """Whole training steps, as a program writes them, and compiled by rustgrad's own compiler or with PyTorch's graphs."""
+    """Whole training steps, as a program writes them, and with rustgrad compiled."""
     found = {}
     for name, (make, kind) in MODELS.items():
         d.torch.manual_seed(0)

@@ -26,6 +26,10 @@ fn unordered(x: T, y: T) -> bool {
 fn less(x: T, y: T) -> bool {
     return key_(x) < key_(y) && !unordered(x, y);
 }
+// The order of a sort: NaN is the largest.
+fn ordered(a: T, b: T) -> bool {
+    return less(a, b) || (is_nan(b) && !is_nan(a));
+}
 fn same(x: T, y: T) -> bool {
     return key_(x) == key_(y) && !unordered(x, y);
 }

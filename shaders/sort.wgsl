@@ -1,10 +1,6 @@
 // Sorting along lines, by positions: an invocation finds the place of one element among its neighbours.
 // Blocks are ordered by counting what comes before; then runs merge in pairs, by binary search in the other run.
 {{declarations}}
-// NaN is the largest.
-fn ordered(a: T, b: T) -> bool {
-    return less(a, b) || (is_nan(b) && !is_nan(a));
-}
 {{comparison}}
 
 @compute @workgroup_size(256)

@@ -1,10 +1,6 @@
 // Sorts each TILE elements of a line in workgroup memory: a bitonic network over elements and their positions, of which the
 // earlier comes first where elements are equal.
 {{declarations}}
-// NaN is the largest.
-fn ordered(a: T, b: T) -> bool {
-    return less(a, b) || (is_nan(b) && !is_nan(a));
-}
 const TILE = {{TILE}}u;
 const NONE = 0xffffffffu;
 var<workgroup> keys: array<T, {{TILE}}>;

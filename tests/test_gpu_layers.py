@@ -7,6 +7,7 @@ import math
 import pytest
 from conftest import need
 from support import target
+from support.devices import both, close
 
 torch = target.torch
 F = torch.nn.functional
@@ -18,30 +19,11 @@ def gpu():
     need("gpu")
 
 
-def both(f, tensors, dtype=None):
-    """Results and gradients of `f` on the CPU and on the GPU, for one gradient of the output."""
-    found = []
-    for device in ("cpu", "gpu"):
-        on = [t.to(device, dtype).detach().requires_grad_() for t in tensors]
-        out = f(*on)
-        grad = torch.linspace(-1, 1, out.numel()).reshape(out.shape).to(out.dtype).to(device)
-        found.append([out, *torch.autograd.grad(out, on, grad)])
-    return [[t.detach().cpu() for t in side] for side in found]
-
-
 def dispatches(f):
     f()
     before = torch.gpu.stats()["dispatches"]
     f()
     return torch.gpu.stats()["dispatches"] - before
-
-
-def close(pairs, tolerance):
-    for i, (a, b) in enumerate(zip(*pairs, strict=True)):
-        scale = a.float().nan_to_num(0, 0, 0).abs().max().item() if a.numel() else 0
-        torch.testing.assert_close(
-            b, a, rtol=0, atol=tolerance * (1 + scale), equal_nan=True, msg=lambda m, i=i: f"{i}: {m}"
-        )
 
 
 SHAPES = [

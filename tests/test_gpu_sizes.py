@@ -4,6 +4,7 @@ invocation, rows shared by some invocations or a workgroup, tiles of long lines,
 import pytest
 from conftest import need
 from support import target
+from support.devices import both, close
 
 torch = target.torch
 F = torch.nn.functional
@@ -17,22 +18,7 @@ def gpu():
 
 
 def agree(f, *tensors, tolerance=1e-5):
-    """The same results on both devices, with gradients of what floats in float32."""
-    found = []
-    for device in ("cpu", "gpu"):
-        on = [t.to(device).detach() for t in tensors]
-        leaves = [t.requires_grad_() for t in on if t.dtype == torch.float32]
-        out = f(*on)
-        outs = list(out) if isinstance(out, (tuple, list)) else [out]
-        if leaves and outs[0].requires_grad:
-            grad = torch.linspace(-1, 1, outs[0].numel()).reshape(outs[0].shape).to(device)
-            outs += torch.autograd.grad(outs[0], leaves, grad)
-        found.append([t.detach().cpu() for t in outs])
-    for i, (a, b) in enumerate(zip(*found, strict=True)):
-        scale = a.double().nan_to_num(0, 0, 0).abs().max().item()
-        torch.testing.assert_close(
-            b, a, rtol=0, atol=tolerance * (1 + scale), equal_nan=True, msg=lambda m, i=i: f"{i}: {m}"
-        )
+    close(both(f, tensors), tolerance)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64", "bool"])

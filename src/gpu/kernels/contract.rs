@@ -4,7 +4,7 @@
 use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
 use super::map::{copy, map};
-use super::product::{TEMPLATE, run, tile_for};
+use super::product::{run, tile_for};
 use super::reduce::reduce;
 use super::view::{Input, View, fits, halves, part, resized};
 use crate::dtype::Scalar;
@@ -89,8 +89,10 @@ impl<'a> Contraction<'a> {
         if !fits(&[&self.a, &self.b, &self.out]) {
             return self.by_halves();
         }
-        if self.form() != Form::Tiles {
-            return self.launch();
+        match self.form() {
+            Form::Thin => return self.thin(),
+            Form::Dots => return self.dots(),
+            Form::Tiles => {}
         }
         let wanted = tile_for(m, n, batch, self.out.dtype).pieces([batch, m, n, k]);
         let straight = self.a.shape[rows..rows + self.inner - self.turned].iter();
@@ -202,11 +204,10 @@ impl<'a> Contraction<'a> {
         if self.is_plain() {
             return Form::Tiles;
         }
-        match () {
-            () if m <= FEW && n >= MANY && k <= THIN => Form::Thin,
-            () if m * n <= MANY && batch * m * n >= MANY && k >= LONG => Form::Dots,
-            () => Form::Tiles,
+        if m <= FEW && n >= MANY && k <= THIN {
+            return Form::Thin;
         }
+        if m * n <= MANY && batch * m * n >= MANY && k >= LONG { Form::Dots } else { Form::Tiles }
     }
 
     /// Whether rows, columns and the inner dimension are one dimension each.
@@ -221,23 +222,12 @@ impl<'a> Contraction<'a> {
         if self.is_plain() {
             return run(tile, &self.a, &self.b, &self.out, self.alpha, 0.0);
         }
-        match self.form() {
-            Form::Thin => {
-                let kernel = self.sized(self.kernel("contract_thin", THIN_ONES)?)?.constant("MOST", THIN);
-                return kernel.launch_groups(batch * m * n.div_ceil(256));
-            }
-            Form::Dots => {
-                let kernel = self.sized(self.kernel("contract_dots", DOTS)?)?.iterations(k.div_ceil(256))?;
-                return kernel.launch_groups(batch * m * n);
-            }
-            Form::Tiles => {}
-        }
         let rows = self.batch + self.rows;
         let stride = |strides: &[usize]| strides.last().copied().unwrap_or(0);
         let a_first = stride(self.a.strides) <= stride(&self.a.strides[..rows]);
         let b_first = stride(self.b.strides) <= stride(&self.b.strides[..self.cols()[1]]);
         let kernel = self
-            .kernel("contract", TEMPLATE)?
+            .kernel("contract", tile.template())?
             .text("tables", TABLES)
             .text("first_tables", FIRST_TABLES)
             .text("after_first_fetch", "workgroupBarrier();")
@@ -249,6 +239,18 @@ impl<'a> Contraction<'a> {
             .text("out_row_at", "walk_out_row(r)")
             .text("out_col_at", "walk_out_col(c)");
         tile.launch(kernel, [batch, m, n, k], a_first, b_first)
+    }
+
+    fn thin(&self) -> Result<()> {
+        let [batch, m, n, _] = self.sizes();
+        let kernel = self.sized(self.kernel("contract_thin", THIN_ONES)?)?.constant("MOST", THIN);
+        kernel.launch_groups(batch * m * n.div_ceil(256))
+    }
+
+    fn dots(&self) -> Result<()> {
+        let [batch, m, n, k] = self.sizes();
+        let kernel = self.sized(self.kernel("contract_dots", DOTS)?)?.iterations(k.div_ceil(256))?;
+        kernel.launch_groups(batch * m * n)
     }
 
     fn sized(&self, kernel: Kernel<'a>) -> Result<Kernel<'a>> {
@@ -296,7 +298,6 @@ impl<'a> Contraction<'a> {
 }
 
 /// How the results of a contraction are shared out.
-#[derive(Clone, Copy, PartialEq)]
 enum Form {
     Tiles,
     /// An invocation each.

@@ -27,7 +27,7 @@ struct Draft<'a> {
     walks: SmallVec<[Walk; 6]>,
     numbers: SmallVec<[(&'static str, Number); 16]>,
     texts: SmallVec<[(&'static str, Cow<'static, str>); 8]>,
-    parts: SmallVec<[(&'static str, Part<'a>); 8]>,
+    parts: SmallVec<[(&'static str, Part<'a>); 2]>,
     faulting: bool,
     constants: SmallVec<[(&'static str, usize); 6]>,
     variant: &'static str,

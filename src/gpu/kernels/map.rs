@@ -220,15 +220,22 @@ fn one(job: &Job, out: &View, views: &[Option<View>; 4]) -> Result<()> {
         out_contiguous,
         each: 1,
     };
-    if variant.units(out)? >= LARGE {
+    let units = variant.units(out)?;
+    if units >= LARGE {
         variant.each = EACH;
     }
-    let launch = prepare(job, &variant, out, &views)?;
+    let launch = prepare(job, &variant, out, &views, units)?;
     out.driver().launch(&launch)
 }
 
 /// The dispatch as a value. An operand in the output's own buffer is not bound again.
-fn prepare<'a>(job: &Job, variant: &'a Variant, out: &View<'a>, views: &[Option<View<'a>>; 4]) -> Result<Launch<'a>> {
+fn prepare<'a>(
+    job: &Job,
+    variant: &'a Variant,
+    out: &View<'a>,
+    views: &[Option<View<'a>>; 4],
+    units: usize,
+) -> Result<Launch<'a>> {
     let n = out.numel();
     let (out_bind, out_offset) = out.bind().ok_or_else(too_large)?;
     let before = u32_param(out.offset - job.out.offset)?;
@@ -263,7 +270,7 @@ fn prepare<'a>(job: &Job, variant: &'a Variant, out: &View<'a>, views: &[Option<
         binds,
         reads,
         params,
-        groups: variant.units(out)?.div_ceil(GROUP * variant.each),
+        groups: units.div_ceil(GROUP * variant.each),
         may_fault: false,
     })
 }

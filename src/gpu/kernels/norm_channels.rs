@@ -176,31 +176,28 @@ pub fn normalise_backward(from: &ChannelGrad, dx: &View, dw: &View, db: &View) -
     // The sums over a channel are those that the gradients of its weight and bias are.
     let known = from.given || from.groups.is_none();
     if pieces > 1 && known && dw.dtype == dtype_of(compute_of(from.input.dtype)?) {
-        let mut kernel = from.kernel("norm_channels_apply", APPLY, &split)?.write("y", *dx);
-        kernel = kernel.text("result", "rstd * (read_g({{g}} + walk_gfrom(row) + walk_gstep(i)){{scale}}{{less}})");
-        if let Some(w) = from.weight {
-            kernel = kernel.read("weight", w).text("scale", " * read_weight({{weight}} + channel)");
-        }
+        let kernel = weighted(from.kernel("norm_channels_apply", APPLY, &split)?.write("y", *dx), from.weight);
+        let mut kernel =
+            kernel.text("result", "rstd * (read_g({{g}} + walk_gfrom(row) + walk_gstep(i)){{scale}}{{less}})");
         if !from.given {
-            kernel = kernel.read("dw", *dw).read("db", *db).text("less", " - middle - h * tilt");
-            kernel = kernel.text("known", if from.weight.is_some() { WEIGHTED } else { PLAIN });
+            kernel = kernel.read("dw", *dw).read("db", *db).text("less", LESS).text("known", KNOWN);
+            if from.weight.is_some() {
+                kernel = kernel.text("of_channel", "read_weight({{weight}} + row) * ");
+            }
         }
         return apply(kernel, &split, pieces, dx);
     }
-    let mut kernel = from.kernel("norm_channels_grad", GRADIENT, &split)?.write("dx", *dx);
-    if let Some(w) = from.weight {
-        kernel = kernel.read("weight", w).text("scale", " * read_weight({{weight}} + channel)");
-    }
+    let mut kernel = weighted(from.kernel("norm_channels_grad", GRADIENT, &split)?.write("dx", *dx), from.weight);
     if !from.given {
-        kernel = kernel.text("less", " - middle - h * tilt");
+        kernel = kernel.text("less", LESS);
     }
     launch(split.goals(kernel, dx), split.count())
 }
 
-const PLAIN: &str = "let middle = read_db({{db}} + row) / T({{cols}});
-    let tilt = read_dw({{dw}} + row) / T({{cols}});";
-const WEIGHTED: &str = "let middle = read_weight({{weight}} + row) * read_db({{db}} + row) / T({{cols}});
-    let tilt = read_weight({{weight}} + row) * read_dw({{dw}} + row) / T({{cols}});";
+/// What the statistics' own dependence on the input takes from a slope, and the two means in it where the sums are known.
+const LESS: &str = " - middle - h * tilt";
+const KNOWN: &str = "let middle = {{of_channel}}read_db({{db}} + row) / T({{cols}});
+    let tilt = {{of_channel}}read_dw({{dw}} + row) / T({{cols}});";
 
 fn by_parameters(from: &ChannelGrad, dw: &View, db: &View) -> Result<()> {
     let each = Split::new(&from.input, None);
@@ -233,16 +230,22 @@ fn by_parameters(from: &ChannelGrad, dw: &View, db: &View) -> Result<()> {
     Ok(())
 }
 
+/// Reads the weight of each element's channel, if there is one.
+fn weighted<'a>(kernel: Kernel<'a>, weight: Option<View<'a>>) -> Kernel<'a> {
+    match weight {
+        Some(w) => kernel.read("weight", w).text("scale", " * read_weight({{weight}} + channel)"),
+        None => kernel,
+    }
+}
+
 impl<'a> Channels<'a> {
     /// Weight and bias of a kernel that knows the channel of each element.
-    fn scaled(&self, mut kernel: Kernel<'a>) -> Kernel<'a> {
-        if let Some(w) = self.weight {
-            kernel = kernel.read("weight", w).text("scale", " * read_weight({{weight}} + channel)");
+    fn scaled(&self, kernel: Kernel<'a>) -> Kernel<'a> {
+        let kernel = weighted(kernel, self.weight);
+        match self.bias {
+            Some(b) => kernel.read("bias", b).text("shift", " + read_bias({{bias}} + channel)"),
+            None => kernel,
         }
-        if let Some(b) = self.bias {
-            kernel = kernel.read("bias", b).text("shift", " + read_bias({{bias}} + channel)");
-        }
-        kernel
     }
 }
 

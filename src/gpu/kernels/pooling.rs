@@ -7,7 +7,6 @@ use super::template::Compute;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::layout::window::{Axis, Windows};
-use std::sync::LazyLock;
 
 const MAX: &str = include_str!("../../../shaders/pool_max.wgsl");
 const MEAN: &str = include_str!("../../../shaders/pool_mean.wgsl");
@@ -31,11 +30,7 @@ const NAMES: [[&str; 7]; 3] = [
 ];
 
 /// The functions of the windows along all dimensions, and the place of a linear index.
-fn windows() -> &'static str {
-    static CODE: LazyLock<String> = LazyLock::new(written);
-    &CODE
-}
-fn written() -> String {
+fn windows() -> String {
     let of_each: String = ["d", "h", "w"].iter().map(|name| WINDOWS.replace('@', name)).collect();
     let place = |name: &str, size: &str| {
         format!(
@@ -111,7 +106,7 @@ pub fn max_pool(x: &View, axes: &[Axis; 3], y: &View, indices: Option<View>) -> 
         let keep = "write_index({{index}} + to, i32(place));";
         kernel = kernel.write_index("index", places).text("keep", keep);
     }
-    kernel.iterations(iterations(axes)[0])?.part(variant, "windows", windows()).launch(units)
+    kernel.iterations(iterations(axes)[0])?.made(variant, "windows", &windows).launch(units)
 }
 
 fn divisor(divisor: PoolDivisor) -> (&'static str, i64) {
@@ -125,7 +120,7 @@ fn divisor(divisor: PoolDivisor) -> (&'static str, i64) {
 fn averages<'a>(kernel: Kernel<'a>, by: PoolDivisor, units: usize) -> Result<()> {
     let (text, given) = divisor(by);
     let kernel = kernel.text("divisor", text).scalar("given", crate::dtype::Scalar::Int(given));
-    kernel.part("", "windows", windows()).launch(units)
+    kernel.made("", "windows", &windows).launch(units)
 }
 
 /// The means of windows.

@@ -3,29 +3,27 @@
 use super::element::compute_of;
 use super::kernel::Kernel;
 use super::params::ITERATIONS;
-use super::product_code::{Code, Shape};
+use super::product_code::Shape;
 use super::view::View;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::layout::Dims;
 use std::sync::LazyLock;
 
-pub(super) const TEMPLATE: &str = include_str!("../../../shaders/matmul.wgsl");
-
 /// A workgroup's part of a product.
 pub(super) struct Tile {
     name: &'static str,
     shape: Shape,
-    code: LazyLock<Code>,
+    template: LazyLock<String>,
 }
 
-static LARGE: Tile = Tile::of("128x128", [128, 128, 8], [8, 8], || LARGE.shape.code());
-static MEDIUM: Tile = Tile::of("64x64", [64, 64, 16], [4, 4], || MEDIUM.shape.code());
-static SMALL: Tile = Tile::of("32x32", [32, 32, 16], [2, 2], || SMALL.shape.code());
-static SHORT: Tile = Tile::of("16x64", [16, 64, 16], [4, 4], || SHORT.shape.code());
-static NARROW: Tile = Tile::of("64x16", [64, 16, 16], [4, 4], || NARROW.shape.code());
-static FLAT: Tile = Tile::of("4x64", [4, 64, 16], [1, 1], || FLAT.shape.code());
-static TALL: Tile = Tile::of("64x4", [64, 4, 16], [1, 1], || TALL.shape.code());
+static LARGE: Tile = Tile::of("128x128", [128, 128, 8], [8, 8], || LARGE.shape.template());
+static MEDIUM: Tile = Tile::of("64x64", [64, 64, 16], [4, 4], || MEDIUM.shape.template());
+static SMALL: Tile = Tile::of("32x32", [32, 32, 16], [2, 2], || SMALL.shape.template());
+static SHORT: Tile = Tile::of("16x64", [16, 64, 16], [4, 4], || SHORT.shape.template());
+static NARROW: Tile = Tile::of("64x16", [64, 16, 16], [4, 4], || NARROW.shape.template());
+static FLAT: Tile = Tile::of("4x64", [4, 64, 16], [1, 1], || FLAT.shape.template());
+static TALL: Tile = Tile::of("64x4", [64, 4, 16], [1, 1], || TALL.shape.template());
 
 /// Workgroups that keep a device busy, and the shortest inner dimension worth cutting.
 const BUSY: usize = 256;
@@ -51,9 +49,13 @@ impl Tile {
         name: &'static str,
         [rows, cols, depth]: [usize; 3],
         [per_row, per_col]: [usize; 2],
-        code: fn() -> Code,
+        template: fn() -> String,
     ) -> Tile {
-        Tile { name, shape: Shape { rows, cols, depth, per_row, per_col }, code: LazyLock::new(code) }
+        Tile { name, shape: Shape { rows, cols, depth, per_row, per_col }, template: LazyLock::new(template) }
+    }
+    /// The WGSL of a product in this tile, which a kernel is to be made of.
+    pub(super) fn template(&'static self) -> &'static str {
+        &self.template
     }
     pub(super) fn groups(&self, m: usize, n: usize, batch: usize) -> usize {
         batch * m.div_ceil(self.shape.rows) * n.div_ceil(self.shape.cols)
@@ -63,47 +65,25 @@ impl Tile {
         let busy = if k >= DEEP { (BUSY / self.groups(m, n, batch).max(1)).min(k / (DEEP / 2)) } else { 1 };
         k.div_ceil(DEEPEST).max(busy)
     }
-    /// Launches a product whose operands and their places are in the kernel. Whether neighbouring invocations read
+    /// Launches a product whose operands and their places are in the kernel, which is made of this tile's template. Whether neighbouring invocations read
     /// neighbours along the inner dimension of `a`, and along the columns of `b`, is `a_first` and `b_first`.
     pub(super) fn launch(
-        &'static self,
+        &self,
         kernel: Kernel,
         [batch, m, n, k]: [usize; 4],
         a_first: bool,
         b_first: bool,
     ) -> Result<()> {
-        let (shape, code) = (&self.shape, &*self.code);
-        let mut kernel = kernel
+        kernel
             .number("batch", batch)?
             .number("m", m)?
             .number("n", n)?
             .number("k", k)?
             .number("tiles_m", m.div_ceil(self.shape.rows))?
-            .number("tiles_n", n.div_ceil(self.shape.cols))?;
-        for (name, value) in [
-            ("TM", shape.rows),
-            ("TN", shape.cols),
-            ("TK", shape.depth),
-            ("RM", shape.per_row),
-            ("RN", shape.per_col),
-            ("W", shape.width()),
-            ("lanes", shape.lanes()),
-            ("ACROSS", shape.across()),
-            ("DOWN", shape.down()),
-        ] {
-            kernel = kernel.constant(name, value);
-        }
-        kernel
+            .number("tiles_n", n.div_ceil(self.shape.cols))?
             .text("a_first", if a_first { "true" } else { "false" })
             .text("b_first", if b_first { "true" } else { "false" })
-            .part(self.name, "V", ["T", "vec2<T>", "", "vec4<T>"][shape.width() - 1])
-            .part(self.name, "places", code.places.as_str())
-            .part(self.name, "sums", code.sums.as_str())
-            .part(self.name, "fetch", code.fetch.as_str())
-            .part(self.name, "fetch_next", code.fetch_next.as_str())
-            .part(self.name, "store", code.store.as_str())
-            .part(self.name, "multiply", code.multiply.as_str())
-            .part(self.name, "results", code.results.as_str())
+            .variant(self.name)
             .launch_groups(self.groups(m, n, batch))
     }
 }
@@ -117,7 +97,7 @@ pub(super) fn run(tile: &'static Tile, a: &View, b: &View, out: &View, alpha: f6
     let shape = lead(out.shape);
     // Neighbouring invocations read neighbouring elements: along k where that is the unit stride of `a`.
     let (a_first, b_first) = (a.strides[rank - 1] <= a.strides[rank - 2], b.strides[rank - 1] <= b.strides[rank - 2]);
-    let mut kernel = Kernel::new("matmul", TEMPLATE, compute_of(out.dtype)?)
+    let mut kernel = Kernel::new("matmul", tile.template(), compute_of(out.dtype)?)
         .read("a", *a)
         .read("b", *b)
         .write("out", *out)

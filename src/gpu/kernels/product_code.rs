@@ -1,6 +1,9 @@
-//! What the WGSL of a tile of a matrix product says for each of an invocation's elements.
+//! What the WGSL of a tile of a matrix product says for each of an invocation's elements: written out, so that no compiler has to
+//! unroll loops to keep them in registers.
 
 use std::fmt::Write;
+
+const TEMPLATE: &str = include_str!("../../../shaders/matmul.wgsl");
 
 /// Rows, columns and depth of a workgroup's tile, and the rows and columns of one invocation.
 pub(super) struct Shape {
@@ -11,42 +14,54 @@ pub(super) struct Shape {
     pub per_col: usize,
 }
 
-/// Written out once for a tile, so that no compiler has to unroll loops to keep elements in registers.
-pub(super) struct Code {
-    pub places: String,
-    pub sums: String,
-    pub fetch: String,
-    pub fetch_next: String,
-    pub store: String,
-    pub multiply: String,
-    pub results: String,
-}
-
 impl Shape {
-    pub fn code(&self) -> Code {
-        Code {
-            places: self.places(),
-            sums: self.sums(),
-            fetch: self.fetch(true),
-            fetch_next: self.fetch(false),
-            store: self.store(),
-            multiply: self.multiply(),
-            results: self.results(),
-        }
+    /// `matmul.wgsl` for this tile; other holes stay.
+    pub fn template(&self) -> String {
+        let sizes = [
+            ("TM", self.rows),
+            ("TN", self.cols),
+            ("TK", self.depth),
+            ("RM", self.per_row),
+            ("RN", self.per_col),
+            ("W", self.width()),
+            ("lanes", self.lanes()),
+            ("ACROSS", self.across()),
+            ("DOWN", self.down()),
+        ];
+        let parts = [
+            ("V", self.vector().to_string()),
+            ("places", self.places()),
+            ("sums", self.sums()),
+            ("fetch", self.fetch(true)),
+            ("fetch_next", self.fetch(false)),
+            ("store", self.store()),
+            ("multiply", self.multiply()),
+            ("results", self.results()),
+        ];
+        let holes = sizes.map(|(name, size)| (name, size.to_string())).into_iter().chain(parts);
+        holes.fold(TEMPLATE.to_string(), |text, (name, code)| text.replace(&format!("{{{{{name}}}}}"), &code))
     }
     /// Columns and rows of neighbours, which read shared memory together.
-    pub fn across(&self) -> usize {
+    fn across(&self) -> usize {
         (self.cols / self.per_col).min(8)
     }
-    pub fn down(&self) -> usize {
+    fn down(&self) -> usize {
         (self.rows / self.per_row).min(32 / self.across())
     }
-    pub fn lanes(&self) -> usize {
+    fn lanes(&self) -> usize {
         self.rows * self.cols / (self.per_row * self.per_col)
     }
     /// Elements of shared memory that an invocation reads at once.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         self.per_row.min(self.per_col).min(4)
+    }
+    /// What is read at once, as WGSL.
+    fn vector(&self) -> &'static str {
+        match self.width() {
+            1 => "T",
+            2 => "vec2<T>",
+            _ => "vec4<T>",
+        }
     }
     fn sums(&self) -> String {
         let mut text = String::new();

@@ -149,7 +149,7 @@ fn log_sum_exp(input: &View, dims: &[usize], out: &View) -> Result<()> {
 }
 
 /// Whether neighbouring outputs lie closer to each other than what each of them folds.
-fn beside(input: &View, dims: &[usize]) -> bool {
+pub(super) fn beside(input: &View, dims: &[usize]) -> bool {
     let strides = |reduced| {
         let (shape, strides) = parts(input, dims, reduced);
         shape.into_iter().zip(strides).filter(|(n, _)| *n > 1).map(|(_, stride)| stride).collect::<Dims>()

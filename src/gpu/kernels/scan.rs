@@ -8,7 +8,7 @@ use super::element::compute_of;
 use super::kernel::Kernel;
 use super::map::copy;
 use super::params::ITERATIONS;
-use super::reduce::reduce;
+use super::reduce::{beside, reduce};
 use super::stage::stage_aliased;
 use super::view::{Input, View, part, resized};
 use crate::dtype::Scalar;
@@ -38,9 +38,10 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
     if length == 0 || lines == 0 {
         return Ok(());
     }
+    let lie = usize::from(beside(input, &[dim]));
     if let (Some(fold), None) = (folded(kind), indices)
-        && lines < FEW[usize::from(beside(input, dim))]
-        && length >= 2 * BLOCK[usize::from(beside(input, dim))]
+        && lines < FEW[lie]
+        && length >= 2 * BLOCK[lie]
         && out.dtype.size() >= 4
     {
         return by_blocks(kind, fold, input, dim, out);
@@ -99,18 +100,12 @@ fn lines_of(
                 .text("goes_on", "true"),
             None => kernel.text("begun", "T(0)").text("goes_on", "false"),
         };
-        if length <= SHORT || (lines >= MANY && length <= ITERATIONS && beside(&views[0], dim)) {
+        if length <= SHORT || (lines >= MANY && length <= ITERATIONS && beside(&views[0], &[dim])) {
             return kernel.iterations(length)?.part("thread", "body", THREAD).launch(lines);
         }
         // Of each tile of 1,024: four elements in three loops, eight steps of a scan.
         kernel.iterations(length.div_ceil(1024) * 20)?.part("group", "body", WHOLE).launch_groups(lines)
     })
-}
-
-/// Whether neighbouring lines lie closer to each other than neighbours along `dim`.
-fn beside(input: &View, dim: usize) -> bool {
-    let (shape, strides) = input.without(dim);
-    shape.iter().zip(&strides).rfind(|(n, _)| **n > 1).is_some_and(|(_, stride)| *stride < input.dim(dim).1)
 }
 
 /// The result of a whole block, where blocks may be folded apart, and what precedes the first.
@@ -126,7 +121,7 @@ fn folded(kind: Scan) -> Option<(Reduce, Scalar)> {
 /// Folds blocks of the lines, scans their results, and scans each block from what precedes it.
 fn by_blocks(kind: Scan, (fold, nothing): (Reduce, Scalar), input: &View, dim: usize, out: &View) -> Result<()> {
     let length = out.dim(dim).0;
-    let block = BLOCK[usize::from(beside(input, dim))].max(length.div_ceil(BLOCKS));
+    let block = BLOCK[usize::from(beside(input, &[dim]))].max(length.div_ceil(BLOCKS));
     let (blocks, rest) = (length / block, length % block);
     // Dimension `dim` as blocks and their elements, from its start on.
     let split = |v: &View| -> (Dims, Dims) {

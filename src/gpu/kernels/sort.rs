@@ -9,6 +9,7 @@ use super::element::{compute_of, dtype_of};
 use super::kernel::Kernel;
 use super::map::{copy, ramp};
 use super::stage::stage_aliased;
+use super::template::Compute;
 use super::view::{Input, View};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
@@ -94,7 +95,7 @@ pub fn sort(input: &View, dim: usize, descending: bool, first: usize, values: &V
         let sorted = lines.sorted()?;
         let (others, value_strides) = values.without(dim);
         lines
-            .kernel("store", KEYS, STORE, wanted)?
+            .kernel(["store", KEYS, STORE], wanted)?
             .index("placed", sorted.order.view())
             .read("keys", sorted.keys.view())
             .number("length", length)?
@@ -125,11 +126,11 @@ pub fn sort_rows(input: &View, positions: &View) -> Result<()> {
 }
 
 /// Merges rows by the columns of a range until there is one run.
-fn merged_rows(input: &View, [from, to]: [usize; 2], mut order: Scratch) -> Result<Scratch> {
-    let (length, mut width) = (input.shape[0], 1);
-    let mut next = Scratch::positions(input, length)?;
-    while width < length {
-        Kernel::new("sort_rows", TEMPLATE, compute_of(input.dtype)?)
+fn merged_rows(input: &View, [from, to]: [usize; 2], order: Scratch) -> Result<Scratch> {
+    let length = input.shape[0];
+    let next = || Scratch::positions(input, length);
+    doubled(order, next, 1, length, |order, next, width| {
+        step("sort_rows", compute_of(input.dtype)?, ["merge", ROWS, MERGE], 1, length)?
             .read("x", *input)
             .index("placed", order.view())
             .write_index("order", next.view())
@@ -137,16 +138,45 @@ fn merged_rows(input: &View, [from, to]: [usize; 2], mut order: Scratch) -> Resu
             .number("column_step", input.strides[1])?
             .number("from", from)?
             .number("to", to)?
-            .number("units", length)?
-            .number("per_line", length)?
             .number("width", width)?
-            .part("merge", "comparison", ROWS)
-            .part("merge", "body", MERGE)
-            .launch(length)?;
-        std::mem::swap(&mut order, &mut next);
+            .launch(length)
+    })
+}
+
+/// Takes a step from `sorted` into what `next` makes, and back, for runs of `width` places and of doubling widths, until one run
+/// has them all.
+fn doubled<S>(
+    mut sorted: S,
+    next: impl FnOnce() -> Result<S>,
+    mut width: usize,
+    length: usize,
+    merge: impl Fn(&S, &S, usize) -> Result<()>,
+) -> Result<S> {
+    if width >= length {
+        return Ok(sorted);
+    }
+    let mut next = next()?;
+    while width < length {
+        merge(&sorted, &next, width)?;
+        std::mem::swap(&mut sorted, &mut next);
         width *= 2;
     }
-    Ok(order)
+    Ok(sorted)
+}
+
+/// A step, by its name, how it compares and its body, that works on `per_line` places of each of so many lines.
+fn step<'b>(
+    family: &'static str,
+    compute: Compute,
+    [name, comparison, body]: [&'static str; 3],
+    lines: usize,
+    per_line: usize,
+) -> Result<Kernel<'b>> {
+    Kernel::new(family, TEMPLATE, compute)
+        .part(name, "comparison", comparison)
+        .part(name, "body", body)
+        .number("units", lines * per_line)?
+        .number("per_line", per_line)
 }
 
 /// Elements in the making.
@@ -206,7 +236,7 @@ impl<'a> Lines<'a> {
         let length = self.input.shape[self.dim];
         let sorted = Sorted::new(&self.input)?;
         if length <= SHORT {
-            let kernel = self.placed(self.kernel("count", ELEMENTS, COUNT, length)?)?;
+            let kernel = self.placed(self.kernel(["count", ELEMENTS, COUNT], length)?)?;
             kernel
                 .write_index("order", sorted.order.view())
                 .write("moved", sorted.keys.view())
@@ -227,39 +257,28 @@ impl<'a> Lines<'a> {
         self.merged(sorted, tile)
     }
     /// Merges runs of `width` places until each line is one run.
-    fn merged(&self, mut sorted: Sorted, mut width: usize) -> Result<Sorted> {
+    fn merged(&self, sorted: Sorted, width: usize) -> Result<Sorted> {
         let length = self.input.shape[self.dim];
-        if width >= length {
-            return Ok(sorted);
-        }
-        let mut next = Sorted::new(&self.input)?;
-        while width < length {
-            self.kernel("merge", KEYS, MERGE, length)?
-                .index("placed", sorted.order.view())
-                .read("keys", sorted.keys.view())
-                .write_index("order", next.order.view())
-                .write("moved", next.keys.view())
-                .text("move", "write_moved(to, v);")
-                .number("width", width)?
-                .launch(sorted.order.count[0])?;
-            std::mem::swap(&mut sorted, &mut next);
-            width *= 2;
-        }
-        Ok(sorted)
+        doubled(
+            sorted,
+            || Sorted::new(&self.input),
+            width,
+            length,
+            |sorted, next, width| {
+                self.kernel(["merge", KEYS, MERGE], length)?
+                    .index("placed", sorted.order.view())
+                    .read("keys", sorted.keys.view())
+                    .write_index("order", next.order.view())
+                    .write("moved", next.keys.view())
+                    .text("move", "write_moved(to, v);")
+                    .number("width", width)?
+                    .launch(sorted.order.count[0])
+            },
+        )
     }
-    /// A step that works on `per_line` places of each line.
-    fn kernel<'b>(
-        &self,
-        step: &'static str,
-        comparison: &'static str,
-        body: &'static str,
-        per_line: usize,
-    ) -> Result<Kernel<'b>> {
-        Kernel::new("sort", TEMPLATE, compute_of(self.input.dtype)?)
-            .text("before", self.by[0])
-            .part(step, "comparison", comparison)
-            .part(step, "body", body)
-            .number("units", self.count * per_line)?
-            .number("per_line", per_line)
+    /// A step that compares elements.
+    fn kernel<'b>(&self, code: [&'static str; 3], per_line: usize) -> Result<Kernel<'b>> {
+        let kernel = step("sort", compute_of(self.input.dtype)?, code, self.count, per_line)?;
+        Ok(kernel.text("before", self.by[0]))
     }
 }
