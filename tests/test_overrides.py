@@ -371,3 +371,161 @@ def test_ops_behind_functions_in_python_are_pickled(torch):
             assert pickle.loads(pickle.dumps(ops[name])) is ops[name]
     for function in (torch.einsum, torch.add, torch.Tensor.add, torch.nn.functional.max_pool2d):
         assert pickle.loads(pickle.dumps(function)) is function
+
+
+SEEN = """tensor([1])
+tensor([1.0], dtype=torch.float64, requires_grad=True)
+as_tensor([1])
+asarray([1])
+sparse_coo_tensor([[0]], [1.0], (2,))
+sparse_csr_tensor([0, 1], [0], [1.0])
+device(0)
+device("cpu")
+device(type="cpu")
+device("cpu", 0)
+can_cast(torch.int32, torch.float32)
+result_type(1, 2.0)
+nn.init.uniform_(x)
+nn.init.constant_(x, 3)
+autograd.grad(y, x)
+zeros(2)"""
+
+
+@pytest.mark.parametrize("call", SEEN.splitlines())
+def test_modes_see_functions_without_tensors(torch, call):
+    x = torch.ones(3, requires_grad=True)
+    space = {"torch": torch, "x": x, "y": x.sum()}
+    seen = []
+
+    class Kept(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func, args, kwargs
+
+    expected = eval("torch." + call.split("(")[0], space)
+    with Kept():
+        func, args, kwargs = eval("torch." + call, space)
+    assert func is expected and seen == [func]
+    again = func(*args, **(kwargs or {}))
+    alone = eval("torch." + call, space)
+    assert type(again) is type(alone) and repr(again) == repr(alone)
+
+
+def test_modes_do_not_see_the_constructor_of_the_class(torch):
+    class Refusing(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            raise AssertionError(func)
+
+    kind = type("Kind", (torch.Tensor,), {})
+    with Refusing():
+        made = [torch.Tensor([1, 2]), torch.Tensor(2, 3), kind([1, 2])]
+    assert [tuple(t.shape) for t in made] == [(2,), (2, 3), (2,)]
+
+
+def test_the_constructor_gives_a_view_of_a_tensor(torch, kind):
+    x = torch.ones(2, requires_grad=True)
+    for made in (torch.Tensor(x), kind(x)):
+        assert made._is_view() and made._base is x and made.data_ptr() == x.data_ptr()
+        (grad,) = torch.autograd.grad(made.sum(), x)
+        assert grad.tolist() == [1, 1]
+    with torch.no_grad():
+        kind(x).mul_(3)
+    assert x.tolist() == [3, 3]
+
+
+def test_blocks_in_which_nothing_is_overridden(torch):
+    class Sub(torch.Tensor):
+        pass
+
+    class Counting(torch.overrides.TorchFunctionMode):
+        calls = 0
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            Counting.calls += 1
+            return func(*args, **(kwargs or {}))
+
+    s = torch.ones(2).as_subclass(Sub)
+    off = torch._C.DisableTorchFunction
+    assert not torch._C._is_torch_function_all_disabled() and torch._C._is_torch_function_enabled()
+    with Counting():
+        assert torch._C._is_torch_function_mode_enabled()
+        before = Counting.calls
+        with off():
+            assert torch._C._is_torch_function_all_disabled() and not torch._C._is_torch_function_mode_enabled()
+            assert type(torch.sum(s)) is torch.Tensor and torch.tensor(1).item() == 1
+            with torch._C.DisableTorchFunctionSubclass():
+                assert torch._C._is_torch_function_all_disabled()
+            with torch.overrides._enable_torch_function():
+                assert type(torch.sum(s)) is Sub
+            assert torch._C._is_torch_function_all_disabled()
+        assert Counting.calls == before + 1
+        with torch._C.DisableTorchFunctionSubclass():
+            assert type(torch.sum(s)) is torch.Tensor
+            assert not torch._C._is_torch_function_enabled()
+            enabled = torch._C._EnableTorchFunction()
+            assert type(torch.sum(s)) is Sub
+            del enabled
+            assert type(torch.sum(s)) is torch.Tensor
+        assert Counting.calls == before + 4
+    assert torch._C._is_torch_function_enabled()
+    with pytest.raises(ValueError), off():
+        raise ValueError
+    assert torch._C._is_torch_function_enabled()
+
+
+def test_a_plain_method_overrides_with_a_warning(torch):
+    class Own:
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return self, func, types, args, kwargs
+
+    own = Own()
+    with pytest.warns(UserWarning, match="as a plain method is deprecated"):
+        assert torch.abs(own)[:4] == (own, torch.abs, (Own,), (own,))
+
+
+def test_a_mode_has_a_plain_method(torch):
+    class Wrong(torch.overrides.TorchFunctionMode):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with pytest.raises(RuntimeError, match="as a classmethod is not supported"), Wrong():
+        torch.ones(1) + 1
+    assert torch._C._len_torch_function_stack() == 0 and torch.ones(1).item() == 1
+
+
+def test_gradients_of_what_is_no_tensor(torch):
+    seen = []
+
+    class Other:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func, args, kwargs["allow_unused"]))
+            return -1
+
+    o = Other()
+    assert torch.autograd.grad(o, o, allow_unused=True) == -1
+    assert torch.autograd.grad(torch.ones(1), [o]) == -1
+    assert seen[0] == (torch.autograd.grad, ((o,), (o,)), True) and seen[1][1][1] == (o,)
+
+
+@pytest.mark.parametrize("sign", ["-", "/", "//", "%", "**", "@", "<<", ">>"])
+def test_the_right_operand_is_asked_where_the_left_declines(torch, sign):
+    class Declines(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    class Reflected(Declines):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            reflected = func.__name__.startswith("__r") and func.__name__ != "__rshift__"
+            return args if reflected else NotImplemented
+
+    left = torch.ones(2).as_subclass(Declines)
+    other = type("Other", (torch.Tensor,), {"__torch_function__": Reflected.__dict__["__torch_function__"]})
+    right = torch.ones(2).as_subclass(other)
+    answer = eval(f"left {sign} right")
+    assert answer[0] is right and answer[1] is left
+    with pytest.raises(TypeError, match="unsupported operand"):
+        eval(f"left {sign} left")

@@ -143,7 +143,7 @@ def legacy(dtype, device, args, kwargs):
 
 
 def legacy_new(*args, **kwargs):
-    """`Tensor(...)`: the legacy constructor with the default dtype and on the default device; a tensor keeps its own."""
+    """`Tensor(...)`: the legacy constructor with the default dtype and on the default device. Of a tensor it is a view."""
     if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
-        return args[0].detach()
+        return _C.ops["alias"](args[0])
     return legacy(_C.get_default_dtype(), _C.get_default_device(), args, kwargs)

@@ -128,6 +128,7 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
+@overridable
 def asarray(
     obj: Any,
     *,
@@ -364,6 +365,8 @@ def result_type(*operands: Tensor | Number, **named: Tensor | Number) -> dtype:
 
     By name they are `tensor` and `other`, `scalar` and `tensor`, or `scalar1` and `scalar2`.
     """
+    if _C._is_torch_function_mode_enabled():
+        return handle_torch_function(result_type, (), *operands, **named)
     for names in (("tensor", "other"), ("scalar", "tensor"), ("scalar1", "scalar2")):
         if set(named) <= set(names) and not set(named) & set(names[: len(operands)]):
             operands += tuple(named[n] for n in names[len(operands) :] if n in named)

@@ -6,6 +6,7 @@ Ops look for it by themselves. A function of a program that takes tensor-like ob
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterable
@@ -34,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _disabled = _C._disabled_torch_function_impl
 # Classes that override nothing, so that an ordinary call asks no further.
 _PLAIN: set[type] = {Tensor, Size, _C.dtype, _C.device, bool, int, float, complex, str, type(None)}
-_all_plain, _mode_entered = _PLAIN.issuperset, _C._len_torch_function_stack
+_mode_entered = _C._is_torch_function_mode_enabled
 
 
 def _overrides(kind):
@@ -48,7 +49,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     if _mode_entered():
         return True
     kinds = {*map(type, relevant_args)} - _PLAIN
-    return bool(kinds) and _C._torch_function_enabled() and any(_overrides(kind) for kind in kinds)
+    return bool(kinds) and _C._is_torch_function_enabled() and any(_overrides(kind) for kind in kinds)
 
 
 def has_torch_function_unary(obj: Any) -> bool:
@@ -85,10 +86,10 @@ def handle_torch_function(
     Raises:
         TypeError: all return NotImplemented.
     """
-    overriding = _overriding(relevant_args) if _C._torch_function_enabled() else []
+    overriding = _overriding(relevant_args) if _C._is_torch_function_enabled() else []
     types = tuple(type(arg) for arg in overriding)
-    mode = _C._pop_torch_function_mode()
-    if mode is not None:
+    if _mode_entered():
+        mode = _C._pop_torch_function_mode()
         try:
             result = mode.__torch_function__(public_api, types, args, kwargs)
         finally:
@@ -194,6 +195,16 @@ def overridable(function: F) -> F:
         return function(*args, **kwargs)
 
     return public  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def _enable_torch_function():
+    """A block in which classes and modes override calls again."""
+    enabled = _C._EnableTorchFunction()
+    try:
+        yield
+    finally:
+        del enabled
 
 
 def is_tensor_like(inp: Any) -> bool:

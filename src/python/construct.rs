@@ -2,7 +2,8 @@
 
 use super::convert::type_name;
 use super::numpy_arrays::share;
-use super::object::{Handle, borrow};
+use super::object::{Handle, borrow, wrap_bound};
+use super::overrides::native;
 use super::py_types::{dtype_object, to_device, to_dtype};
 use super::sequence_data::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
 use crate::device::Device;
@@ -13,7 +14,7 @@ use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyFloat, PyInt, PyList, PyTuple, PyType};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
 
 /// A tensor from data, created on the CPU and then moved to `device`.
 pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyResult<Tensor> {
@@ -117,42 +118,56 @@ fn kind_arguments(
 /// TypeError for data without a dtype.
 #[pyfunction]
 #[pyo3(signature = (data, *, dtype=None, device=None, requires_grad=false, pin_memory=false))]
-pub fn tensor(
-    data: &Bound<PyAny>,
-    dtype: Option<&Bound<PyAny>>,
-    device: Option<&Bound<PyAny>>,
+pub fn tensor<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    device: Option<&Bound<'py, PyAny>>,
     requires_grad: bool,
     pin_memory: bool,
-) -> PyResult<Handle> {
+) -> PyResult<Bound<'py, PyAny>> {
     let _ = pin_memory;
+    let py = data.py();
+    let leaf = requires_grad.then(|| PyBool::new(py, true).to_owned().into_any());
+    let keywords = [("dtype", dtype), ("device", device), ("requires_grad", leaf.as_ref())];
+    if let Some(answer) = native(py, "tensor", &[data], &keywords)? {
+        return Ok(answer);
+    }
     let (dtype, device) = kind_arguments(dtype, device)?;
     let source = borrow(data.as_ptr()).map(|t| t.device());
     if source.is_some() {
         let text = c"To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or \
             sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).";
-        PyErr::warn(data.py(), &data.py().get_type::<PyUserWarning>(), text, 1)?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?;
     }
     let t = from_data(data, dtype, device.or(source).unwrap_or_default())?;
     super::graph::set_requires_grad(&t, requires_grad)?;
-    Ok(Handle(t))
+    wrap_bound(py, t)
 }
 
 /// A tensor from data, sharing memory if no conversion is needed: a tensor of the requested dtype is returned as it is.
 #[pyfunction]
 #[pyo3(signature = (data, dtype=None, device=None))]
-pub fn as_tensor(data: &Bound<PyAny>, dtype: Option<&Bound<PyAny>>, device: Option<&Bound<PyAny>>) -> PyResult<Handle> {
+pub fn as_tensor<'py>(
+    data: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    device: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = data.py();
+    if let Some(answer) = native(py, "as_tensor", &[data], &[("dtype", dtype), ("device", device)])? {
+        return Ok(answer);
+    }
     let (dtype, device) = kind_arguments(dtype, device)?;
     let shared = match borrow(data.as_ptr()) {
         Some(t) => Some(t.clone()),
         None => array(data)?,
     };
-    let Some(t) = shared else { return Ok(Handle(from_data(data, dtype, device.unwrap_or_default())?)) };
+    let Some(t) = shared else { return wrap_bound(py, from_data(data, dtype, device.unwrap_or_default())?) };
     let (dtype, device) = (dtype.unwrap_or(t.dtype()), device.unwrap_or(t.device()));
     if t.dtype() == dtype && t.device() == device {
         warn_if_read_only(data, &t)?;
-        return Ok(Handle(t));
+        return wrap_bound(py, t);
     }
-    Ok(Handle(TO_COPY.call((&t, dtype, device)).ok()?))
+    wrap_bound(py, TO_COPY.call((&t, dtype, device)).ok()?)
 }
 
 fn warn_if_read_only(source: &Bound<PyAny>, shared: &Tensor) -> PyResult<()> {

@@ -160,10 +160,17 @@ fn change(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObjec
     wrap(py, super::op_callable::unlocked(py, op, args, || dispatch::call_inplace(op, args))?)
 }
 
-/// The result of a class that overrides the operator, by the methods for a tensor on the left and on the right.
+/// The result of a class that overrides the operator, by the methods for a tensor on the left and on the right. The slot is called once where
+/// both operands are tensors, so it asks by both methods, as Python asks objects with methods of their own.
 #[cold]
 fn taken(py: Python, [left, right]: [&str; 2], a: *mut PyObject, b: *mut PyObject) -> PyResult<Option<*mut PyObject>> {
-    if is_tensor(a) { overrides::slot(py, left, &[a, b]) } else { overrides::slot(py, right, &[b, a]) }
+    if !is_tensor(a) {
+        return overrides::slot(py, right, &[b, a]);
+    }
+    let answer = overrides::slot(py, left, &[a, b])?;
+    // SAFETY: a singleton that is never freed.
+    let refused = answer == Some(unsafe { ffi::Py_NotImplemented() });
+    if refused && is_tensor(b) && left != right { overrides::slot(py, right, &[b, a]) } else { Ok(answer) }
 }
 
 unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {

@@ -227,13 +227,17 @@ unsafe extern "C" fn new(class: *mut PyTypeObject, args: *mut PyObject, kwargs: 
             let hook = Bound::from_borrowed_ptr(py, hook);
             let args = Bound::from_borrowed_ptr(py, args).cast_into_unchecked::<PyTuple>();
             let kwargs = Bound::from_borrowed_ptr_or_opt(py, kwargs).map(|k| k.cast_into_unchecked::<PyDict>());
-            let made = hook.call(args, kwargs.as_ref())?;
+            let made = super::overrides::unheard(|| hook.call(args, kwargs.as_ref()))?;
             if class == tensor_type() {
                 return Ok(made.into_ptr());
             }
             let t = borrow(made.as_ptr())
+                .cloned()
                 .ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("Tensor: expected a tensor"))?;
-            wrap_as(py, t.detach(), class)
+            // The hook's object was the only one, unless a program kept it.
+            drop(made);
+            let free = t.0.py.load(Ordering::Acquire).is_null();
+            wrap_as(py, if free { t } else { t.detach() }, class)
         }
     })
 }

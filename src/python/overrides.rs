@@ -7,7 +7,7 @@
 use super::object::{tensor_type, wrap, wrap_as};
 use super::parse::Given;
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -22,9 +22,16 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// The `__torch_function__` of classes that override nothing.
 static NOTHING: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
+/// Who overrides calls in a thread.
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Enabled,
+    ModesOnly,
+    Disabled,
+}
+
 thread_local! {
-    /// Number of `DisableTorchFunctionSubclass` blocks this thread is in.
-    static DISABLED: Cell<usize> = const { Cell::new(0) };
+    static STATE: Cell<State> = const { Cell::new(State::Enabled) };
     /// The modes this thread is in, innermost last.
     static MODES: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
@@ -71,8 +78,21 @@ pub fn wrap_like(py: Python, tensor: Tensor, model: &Tensor) -> PyResult<*mut Py
     wrap(py, tensor)
 }
 
-/// A class and its `__torch_function__`.
+/// A class and the `__torch_function__` of its object.
 type Taker<'py> = (Bound<'py, PyType>, Bound<'py, PyAny>);
+
+/// A plain method overrides too, with a warning. PyTorch's has this category where it is written in C++.
+fn warn_of_plain_method(handler: &Bound<PyAny>) -> PyResult<()> {
+    let py = handler.py();
+    match handler.getattr_opt(intern!(py, "__self__"))? {
+        Some(owner) if !owner.is_instance_of::<PyType>() => {
+            let text = c"Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please \
+                define it as a classmethod.";
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The overriding classes among the arguments and in their lists, subclasses first.
 fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Vec<Taker<'py>> {
@@ -86,9 +106,11 @@ fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Ve
         if found.iter().any(|(c, _)| c.is(&class)) {
             return;
         }
-        if let Some(h) = handler(&class) {
+        if handler(&class).is_some()
+            && let Ok(bound) = o.getattr(intern!(py, "__torch_function__"))
+        {
             let before = found.iter().position(|(c, _)| class.is_subclass(c).unwrap_or(false));
-            found.insert(before.unwrap_or(found.len()), (class, h));
+            found.insert(before.unwrap_or(found.len()), (class, bound));
         }
     };
     for p in args {
@@ -107,6 +129,9 @@ fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Ve
 struct Asked<'py>(Bound<'py, PyAny>);
 
 fn innermost(py: Python) -> Option<Asked> {
+    if STATE.get() == State::Disabled {
+        return None;
+    }
     MODES.with_borrow_mut(Vec::pop).map(|mode| Asked(mode.into_bound(py)))
 }
 
@@ -128,11 +153,18 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Enters a mode: from now on it is offered the calls of this thread.
+/// Enters a mode: from now on it is offered the calls of this thread. RuntimeError: its `__torch_function__` is a classmethod.
 #[pyfunction]
-pub fn _push_torch_function_mode(mode: Py<PyAny>) {
+pub fn _push_torch_function_mode(mode: &Bound<PyAny>) -> PyResult<()> {
+    let handler = mode.getattr(intern!(mode.py(), "__torch_function__"))?;
+    if handler.getattr_opt(intern!(mode.py(), "__self__"))?.is_some_and(|owner| owner.is_instance_of::<PyType>()) {
+        return Err(PyRuntimeError::new_err(
+            "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method",
+        ));
+    }
     ACTIVE.store(true, Ordering::Relaxed);
-    MODES.with_borrow_mut(|modes| modes.push(mode));
+    MODES.with_borrow_mut(|modes| modes.push(mode.clone().unbind()));
+    Ok(())
 }
 
 /// Leaves the innermost mode and returns it; None if there is none.
@@ -162,8 +194,8 @@ fn offer<'py>(
     positional: &[*mut PyObject],
     keywords: &[(&str, *mut PyObject)],
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let takers = match DISABLED.get() {
-        0 => takers(py, positional.iter().copied().chain(keywords.iter().map(|k| k.1))),
+    let takers = match STATE.get() {
+        State::Enabled => takers(py, positional.iter().copied().chain(keywords.iter().map(|k| k.1))),
         _ => Vec::new(),
     };
     let mode = innermost(py);
@@ -186,6 +218,7 @@ fn offer<'py>(
         }
     }
     for (_, handler) in &takers {
+        warn_of_plain_method(handler)?;
         let answer = handler.call1((function, &types, &args, &kwargs))?;
         if !answer.is(&not) {
             return Ok(Some(answer));
@@ -219,28 +252,127 @@ pub fn slot(py: Python, method: &str, args: &[*mut PyObject]) -> PyResult<Option
     Ok(answer.map(Bound::into_ptr))
 }
 
+/// The answer of a mode to the call of a function of the extension module, of which no class of an argument is asked.
+/// Keywords that were not given are `None`.
+pub fn native<'py>(
+    py: Python<'py>,
+    name: &str,
+    positional: &[&Bound<'py, PyAny>],
+    keywords: &[(&str, Option<&Bound<'py, PyAny>>)],
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !active() || !_is_torch_function_mode_enabled() {
+        return Ok(None);
+    }
+    let function = py.import(intern!(py, "rustgrad._C"))?.getattr(name)?;
+    let positional: SmallVec<[_; 4]> = positional.iter().map(|value| value.as_ptr()).collect();
+    let given = keywords.iter().filter_map(|&(name, value)| Some((name, value?.as_ptr())));
+    offer(py, &function, &positional, &given.collect::<SmallVec<[_; 4]>>())
+}
+
+/// The states that blocks of one object have left, innermost last.
+#[derive(Default)]
+struct Left(Vec<State>);
+
+impl Left {
+    fn enter(&mut self, state: State) {
+        self.0.push(STATE.replace(state));
+    }
+    fn leave(&mut self) {
+        if let Some(state) = self.0.pop() {
+            STATE.set(state);
+        }
+    }
+}
+
+/// The state in which at least the subclasses override nothing.
+fn without_subclasses() -> State {
+    if STATE.get() == State::Disabled { State::Disabled } else { State::ModesOnly }
+}
+
 /// A block in which subclasses of `Tensor` override nothing.
 #[pyclass(module = "rustgrad._C")]
-pub struct DisableTorchFunctionSubclass;
+#[derive(Default)]
+pub struct DisableTorchFunctionSubclass(Left);
 
 #[pymethods]
 impl DisableTorchFunctionSubclass {
     #[new]
     fn new() -> Self {
-        DisableTorchFunctionSubclass
+        Self::default()
     }
-    fn __enter__(&self) {
-        DISABLED.set(DISABLED.get() + 1);
+    fn __enter__(&mut self) {
+        self.0.enter(without_subclasses());
     }
-    fn __exit__(&self, _class: Py<PyAny>, _value: Py<PyAny>, _trace: Py<PyAny>) {
-        DISABLED.set(DISABLED.get().saturating_sub(1));
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&mut self, _raised: &Bound<PyTuple>) {
+        self.0.leave();
     }
 }
 
-/// Whether `__torch_function__` is looked for in this thread: outside of `DisableTorchFunctionSubclass`.
+/// A block in which neither subclasses of `Tensor` nor modes override anything.
+#[pyclass(module = "rustgrad._C")]
+#[derive(Default)]
+pub struct DisableTorchFunction(Left);
+
+#[pymethods]
+impl DisableTorchFunction {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+    fn __enter__(&mut self) {
+        self.0.enter(State::Disabled);
+    }
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&mut self, _raised: &Bound<PyTuple>) {
+        self.0.leave();
+    }
+}
+
+/// While the object exists, subclasses and modes override calls again.
+#[pyclass(module = "rustgrad._C")]
+pub struct _EnableTorchFunction(Left);
+
+#[pymethods]
+impl _EnableTorchFunction {
+    #[new]
+    fn new() -> Self {
+        let mut left = Left::default();
+        left.enter(State::Enabled);
+        _EnableTorchFunction(left)
+    }
+}
+
+impl Drop for _EnableTorchFunction {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+/// Calls `f` while nothing is overridden.
+pub fn unheard<R>(f: impl FnOnce() -> R) -> R {
+    let left = STATE.replace(State::Disabled);
+    let result = f();
+    STATE.set(left);
+    result
+}
+
+/// Whether classes are asked for `__torch_function__` in this thread.
 #[pyfunction]
-pub fn _torch_function_enabled() -> bool {
-    DISABLED.get() == 0
+pub fn _is_torch_function_enabled() -> bool {
+    STATE.get() == State::Enabled
+}
+
+/// Whether neither classes nor modes are asked in this thread.
+#[pyfunction]
+pub fn _is_torch_function_all_disabled() -> bool {
+    STATE.get() == State::Disabled
+}
+
+/// Whether this thread is in a mode that is asked.
+#[pyfunction]
+pub fn _is_torch_function_mode_enabled() -> bool {
+    STATE.get() != State::Disabled && _len_torch_function_stack() > 0
 }
 
 /// Whether an object is an exact `Tensor` or of a class written in C, and no list or tuple: it overrides nothing.
@@ -255,7 +387,7 @@ fn is_plain(o: Borrowed<PyAny>) -> bool {
 /// Whether a call with these arguments goes to a mode, or to the class of an argument or of an item of a list.
 #[pyfunction]
 pub fn _overridden(py: Python, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) -> bool {
-    if _len_torch_function_stack() > 0 {
+    if _is_torch_function_mode_enabled() {
         return true;
     }
     if kwargs.is_empty() && args.iter_borrowed().all(is_plain) {
@@ -263,7 +395,7 @@ pub fn _overridden(py: Python, args: &Bound<PyTuple>, kwargs: &Bound<PyDict>) ->
     }
     let named = kwargs.iter().map(|(_, value)| value);
     let given: SmallVec<[Bound<PyAny>; 8]> = args.iter().chain(named).collect();
-    DISABLED.get() == 0 && !takers(py, given.iter().map(|value| value.as_ptr())).is_empty()
+    _is_torch_function_enabled() && !takers(py, given.iter().map(|value| value.as_ptr())).is_empty()
 }
 
 /// `__torch_function__` of classes that override nothing: calls the function with overrides disabled.
@@ -276,9 +408,9 @@ pub fn _disabled_torch_function_impl<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _ = types;
-    DISABLED.set(DISABLED.get() + 1);
+    let left = STATE.replace(without_subclasses());
     let result = func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs);
-    DISABLED.set(DISABLED.get() - 1);
+    STATE.set(left);
     result
 }
 
@@ -288,10 +420,14 @@ pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
     NOTHING.store(nothing.clone().into_any().into_ptr(), Ordering::Relaxed);
     m.add_function(nothing)?;
     m.add_function(wrap_pyfunction!(_overridden, m)?)?;
-    m.add_function(wrap_pyfunction!(_torch_function_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(_is_torch_function_enabled, m)?)?;
+    m.add_function(wrap_pyfunction!(_is_torch_function_all_disabled, m)?)?;
+    m.add_function(wrap_pyfunction!(_is_torch_function_mode_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(_push_torch_function_mode, m)?)?;
     m.add_function(wrap_pyfunction!(_pop_torch_function_mode, m)?)?;
     m.add_function(wrap_pyfunction!(_len_torch_function_stack, m)?)?;
     m.add_function(wrap_pyfunction!(_get_function_stack_at, m)?)?;
-    m.add_class::<DisableTorchFunctionSubclass>()
+    m.add_class::<DisableTorchFunctionSubclass>()?;
+    m.add_class::<DisableTorchFunction>()?;
+    m.add_class::<_EnableTorchFunction>()
 }

@@ -1,6 +1,7 @@
 //! The small Python types: dtype, device, Size, Generator.
 
 use super::heap_type::HeapType;
+use super::overrides::native;
 use crate::device::{Device, Name};
 use crate::dtype::{self, Category, DType};
 use crate::op::Generator;
@@ -10,6 +11,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyInt, PyTuple, PyType};
+use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -125,11 +127,8 @@ fn named(o: &Bound<PyAny>) -> PyResult<Option<Name>> {
     Ok(if is_number { Some(Device::Gpu(device_index(o.extract()?)?).into()) } else { None })
 }
 
-#[pymethods]
 impl PyDevice {
-    #[new]
-    #[pyo3(signature = (r#type=None, index=None, *, device=None))]
-    fn new(r#type: Option<&Bound<PyAny>>, index: Option<i64>, device: Option<&Bound<PyAny>>) -> PyResult<PyDevice> {
+    fn named(r#type: Option<&Bound<PyAny>>, index: Option<i64>, device: Option<&Bound<PyAny>>) -> PyResult<PyDevice> {
         let given = r#type.xor(device);
         let Some(name) = given.map(named).transpose()?.flatten() else {
             let got = given.map_or(String::new(), super::convert::type_name);
@@ -149,6 +148,26 @@ impl PyDevice {
             )));
         }
         Ok(PyDevice(Name { index: Some(device_index(i)?), ..name }.resolved()))
+    }
+}
+
+#[pymethods]
+impl PyDevice {
+    #[new]
+    #[pyo3(signature = (r#type=None, index=None, *, device=None))]
+    #[allow(clippy::new_ret_no_self)] // A mode may return any object.
+    fn new<'py>(
+        py: Python<'py>,
+        r#type: Option<&Bound<'py, PyAny>>,
+        index: Option<i64>,
+        device: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let positional: SmallVec<[_; 1]> = r#type.into_iter().collect();
+        let number = index.map(|i| i.into_pyobject(py)).transpose()?.map(Bound::into_any);
+        match native(py, "device", &positional, &[("index", number.as_ref()), ("device", device)])? {
+            Some(answer) => Ok(answer),
+            None => Ok(Bound::new(py, PyDevice::named(r#type, index, device)?)?.into_any()),
+        }
     }
     /// The device type: `"cpu"`, `"gpu"`.
     #[getter]

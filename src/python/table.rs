@@ -230,8 +230,17 @@ pub fn promote_types(
 
 /// Whether a value of one dtype may be written into another: the category must not fall.
 #[pyfunction]
-pub fn can_cast(from_: PyRef<super::py_types::PyDType>, to: PyRef<super::py_types::PyDType>) -> bool {
-    from_.0.category() <= to.0.category()
+pub fn can_cast<'py>(
+    from_: &Bound<'py, super::py_types::PyDType>,
+    to: &Bound<'py, super::py_types::PyDType>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = from_.py();
+    match super::overrides::native(py, "can_cast", &[from_, to], &[])? {
+        Some(answer) => Ok(answer),
+        None => {
+            Ok(pyo3::types::PyBool::new(py, from_.get().0.category() <= to.get().0.category()).to_owned().into_any())
+        }
+    }
 }
 
 /// The dtype of Python floats in new tensors.

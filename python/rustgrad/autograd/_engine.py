@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor, ones, ones_like, zeros_like
+from ..overrides import handle_torch_function, has_torch_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ def _is_edge(obj):
 
 
 def as_tuple(values: Any) -> tuple[Any, ...]:
-    """A tensor (or edge) as a tuple of one; another sequence as a tuple."""
-    if isinstance(values, Tensor) or _is_edge(values):
+    """A tensor (or edge, or an object with `__torch_function__`) as a tuple of one; another sequence as a tuple."""
+    if isinstance(values, Tensor) or _is_edge(values) or hasattr(type(values), "__torch_function__"):
         return (values,)
     return tuple(values)
 
@@ -217,6 +218,21 @@ def grad(
     if not chosen:
         raise ValueError("grad requires non-empty inputs.")
     outputs = as_tuple(outputs)
+    relevant = [t for t in (*outputs, *chosen) if not is_sparse(t)]  # those have no rule of `grad`: `_run` knows them
+    if has_torch_function(relevant):
+        return handle_torch_function(
+            grad,
+            relevant,
+            outputs,
+            inputs if keys is not None else chosen,
+            grad_outputs=grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            only_inputs=only_inputs,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
     grads = make_grads(outputs, grad_outputs, is_grads_batched)
     if retain_graph is None:
         retain_graph = create_graph

@@ -10,6 +10,7 @@ from .._C import Tensor, ops
 from .._C import dtype as _dtype
 from .._formats import layout as _layout
 from .._typing import DeviceLike
+from ..overrides import overridable
 from . import _invariants
 from ._printing import NAMES
 from ._tensor import compressed, coo, is_sparse
@@ -91,6 +92,7 @@ def empty_compressed(layout, size, dtype=None, device=None, index_dtype=_C.int64
     return compressed(layout, pointers, plain, value, size)
 
 
+@overridable
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -183,6 +185,7 @@ def _compressed(name, layout, pointers, plain, values, size, dtype, device, requ
     return compressed(layout, pointers, plain, held, size, "SparseCompressedTensorBackward0")
 
 
+@overridable
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -214,6 +217,7 @@ def sparse_csr_tensor(
     return _compressed("sparse_csr_tensor", _formats.sparse_csr, *parts)
 
 
+@overridable
 def sparse_csc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -238,6 +242,7 @@ def _check_layout(name, given, wanted):
         raise RuntimeError(f"{name}: layout must be {NAMES[wanted]} but got {NAMES.get(given, given)}")
 
 
+@overridable
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
