@@ -384,3 +384,43 @@ def test_writing_in_place(torch, s):
     ) is out and out.to_dense().tolist() == [[2, 0], [0, 2]]
     dense = torch.empty(0)
     assert torch.mm(out, torch.ones(2, 1), out=dense) is dense and dense.tolist() == [[2], [2]]
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_ops_that_make_zeros_take_a_layout(torch, layout):
+    kept = getattr(torch, layout)
+    dense = torch.ones(2, 3, dtype=torch.float64)
+    sparse = dense.to_sparse()
+    made = [
+        torch.zeros(2, 3, layout=kept, dtype=torch.float64),
+        torch.zeros((2, 3), layout=kept, dtype=torch.float64, device="cpu"),
+        torch.empty(size=(2, 3), layout=kept, dtype=torch.float64),
+        torch.zeros_like(dense, layout=kept),
+        torch.zeros_like(sparse, layout=kept),
+        dense.new_zeros(2, 3, layout=kept),
+        dense.new_empty((2, 3), layout=kept),
+        sparse.new_zeros((2, 3), layout=kept),
+    ]
+    if not target.STAND_IN:
+        made.append(torch.empty_like(dense, layout=kept))
+    for t in made:
+        assert t.layout is kept and t.dtype == torch.float64 and tuple(t.shape) == (2, 3) and t._nnz() == 0
+        assert t.to_dense().tolist() == [[0.0] * 3] * 2
+    assert torch.zeros(2, 3, layout=kept).dtype == torch.get_default_dtype()
+    assert torch.zeros(2, 3, layout=kept, requires_grad=True).requires_grad
+    for call in (torch.ones, torch.rand, lambda *size, layout: torch.full(size, 1.0, layout=layout)):
+        with pytest.raises((NotImplementedError, RuntimeError)):
+            call(2, 3, layout=kept)
+    with pytest.raises(TypeError):
+        torch.zeros("2", layout=kept)
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_tensor_copies_a_sparse_tensor(torch, layout):
+    source = torch.eye(3).to_sparse(layout=getattr(torch, layout))
+    with pytest.warns(UserWarning, match="copy construct"):
+        copy = torch.tensor(source, dtype=torch.float64, requires_grad=True)
+    assert copy.layout is source.layout and copy.dtype == torch.float64 and copy.requires_grad and copy.is_leaf
+    assert torch.equal(copy.detach().to_dense(), torch.eye(3, dtype=torch.float64))
+    copy.detach().values().fill_(5) if layout == "sparse_csr" else copy.detach()._values().fill_(5)
+    assert torch.equal(source.to_dense(), torch.eye(3))

@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
+use pyo3::types::{IntoPyDict, PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
 
 /// A tensor from data, created on the CPU and then moved to `device`.
 pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyResult<Tensor> {
@@ -132,13 +132,20 @@ pub fn tensor<'py>(
     if let Some(answer) = native(py, "tensor", &[data], &keywords)? {
         return Ok(answer);
     }
-    let (dtype, device) = kind_arguments(dtype, device)?;
     let source = borrow(data.as_ptr()).map(|t| t.device());
     if source.is_some() {
         let text = c"To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or \
             sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).";
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?;
     }
+    if source == Some(Device::Meta) && data.getattr(intern!(py, "layout"))?.repr()?.to_str()? != "torch.strided" {
+        // The body of a sparse tensor has no elements.
+        let options = [("dtype", dtype), ("device", device)].into_iter().filter(|(_, o)| o.is_some());
+        let copy = data.call_method0("detach")?.call_method0("clone")?;
+        let copy = copy.call_method("to", (), Some(&options.into_py_dict(py)?))?;
+        return copy.call_method1("requires_grad_", (requires_grad,));
+    }
+    let (dtype, device) = kind_arguments(dtype, device)?;
     let t = from_data(data, dtype, device.or(source).unwrap_or_default())?;
     super::graph::set_requires_grad(&t, requires_grad)?;
     wrap_bound(py, t)

@@ -223,15 +223,16 @@ def zeros_like(
     """A tensor of the shape without elements; `layout` and the others are by default those of `self`."""
     from ._construct import empty_compressed, empty_coo
 
-    layout, dtype, device = layout or self.layout, dtype or self.dtype, device or self.device
+    layout, dtype = layout or self.layout, dtype or self.dtype
+    device = self.device if device is None else device
     if layout is _formats.strided:
         made = ops["zeros"](self.shape, dtype=dtype, device=device)
     elif layout is _formats.sparse_coo:
-        made = empty_coo(self.shape, dtype, device, self.sparse_dim())
+        made = empty_coo(self.shape, dtype, device, self.sparse_dim() if is_sparse(self) else None)
     else:
         made = (
             to_compressed(empty_coo(self.shape, dtype, device, 2), layout)
-            if self.dense_dim()
+            if is_sparse(self) and self.dense_dim()
             else empty_compressed(layout, self.shape, dtype, device)
         )
     return made.requires_grad_() if requires_grad else made
@@ -243,7 +244,8 @@ def new_zeros(self, *size, dtype=None, layout=None, device=None, requires_grad=F
 
     size = named.pop("size", size)
     size = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else tuple(size)
-    layout, dtype, device = layout or self.layout, dtype or self.dtype, device or self.device
+    layout, dtype = layout or self.layout, dtype or self.dtype
+    device = self.device if device is None else device
     if layout is _formats.strided:
         made = ops["zeros"](size, dtype=dtype, device=device)
     elif layout is _formats.sparse_coo:
