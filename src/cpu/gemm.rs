@@ -32,7 +32,7 @@ const UNIT: usize = 32;
 pub fn matmul(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
     ensure(fit(&a, &b, &out) && out.is_apart(&a) && out.is_apart(&b), "matmul")?;
     // SAFETY: the operands fit together, and the result lies apart from the others.
-    unsafe { product(a, b, out, [alpha, beta], None) }
+    unsafe { product(a, b, out, out, [alpha, beta], None) }
 }
 
 /// `matmul` into a row-major `out`, with an epilogue for the rows that are done.
@@ -40,7 +40,26 @@ pub fn matmul_then(a: View, b: View, out: View, alpha: f64, beta: f64, then: &Ep
     let fits = fit(&a, &b, &out) && out.is_contiguous();
     ensure(fits && out.is_apart(&a) && out.is_apart(&b), "matmul")?;
     // SAFETY: as in `matmul`.
-    unsafe { product(a, b, out, [alpha, beta], Some(then)) }
+    unsafe { product(a, b, out, out, [alpha, beta], Some(then)) }
+}
+
+/// Whether `matmul_onto` takes these: other results are added to in place.
+pub fn adds(old: &View, out: &View) -> bool {
+    let last = out.ndim() - 1;
+    matches!(out.dtype, DType::F32 | DType::F64)
+        && old.dtype == out.dtype
+        && old.shape == out.shape
+        && [old.strides[last], out.strides[last]] == [1, 1]
+        && out.strides[last - 1] != 1
+        && out.is_apart(old)
+}
+
+/// `out = beta * old + alpha * a @ b`, for an `old` that `adds` accepts; with an epilogue, `out` is row-major.
+pub fn matmul_onto([a, b, old, out]: [View; 4], [alpha, beta]: [f64; 2], then: Option<&Epilogue>) -> Result<()> {
+    let fits = fit(&a, &b, &out) && adds(&old, &out) && (then.is_none() || out.is_contiguous());
+    ensure(fits && out.is_apart(&a) && out.is_apart(&b), "matmul")?;
+    // SAFETY: as in `matmul`.
+    unsafe { product(a, b, old, out, [alpha, beta], then) }
 }
 
 /// `matmul` of blocks that may lie within one matrix.
@@ -49,11 +68,18 @@ pub fn matmul_then(a: View, b: View, out: View, alpha: f64, beta: f64, then: &Ep
 /// Shapes and dtypes are as `matmul` has them, and no element of `out` is one of the others.
 pub(super) unsafe fn matmul_blocks(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { product(a, b, out, [alpha, beta], None) }
+    unsafe { product(a, b, out, out, [alpha, beta], None) }
 }
 
-/// SAFETY: as `matmul_blocks`; with an epilogue, `out` is row-major.
-unsafe fn product(a: View, b: View, out: View, [alpha, beta]: [f64; 2], then: Option<&Epilogue>) -> Result<()> {
+/// SAFETY: as `matmul_blocks`; with an epilogue, `out` is row-major. `old` is `out`, or `adds` accepts it.
+unsafe fn product(
+    a: View,
+    b: View,
+    old: View,
+    out: View,
+    [alpha, beta]: [f64; 2],
+    then: Option<&Epilogue>,
+) -> Result<()> {
     if out.numel() == 0 {
         return Ok(());
     }
@@ -61,16 +87,16 @@ unsafe fn product(a: View, b: View, out: View, [alpha, beta]: [f64; 2], then: Op
     // SAFETY: the caller's promise.
     unsafe {
         match out.dtype {
-            DType::F32 => batched::<_, Plan>(a, b, out, real, then)?,
-            DType::F64 => batched::<_, Plan>(a, b, out, [alpha, beta], then)?,
-            DType::C64 => batched::<_, Library>(a, b, out, real.map(|x| c64::new(x, 0.0)), then)?,
-            DType::C128 => batched::<_, Library>(a, b, out, [alpha, beta].map(|x| c128::new(x, 0.0)), then)?,
+            DType::F32 => batched::<_, Plan>(a, b, old, out, real, then)?,
+            DType::F64 => batched::<_, Plan>(a, b, old, out, [alpha, beta], then)?,
+            DType::C64 => batched::<_, Library>(a, b, old, out, real.map(|x| c64::new(x, 0.0)), then)?,
+            DType::C128 => batched::<_, Library>(a, b, old, out, [alpha, beta].map(|x| c128::new(x, 0.0)), then)?,
             DType::F16 | DType::BF16 => widened(a, b, out, real)?,
-            DType::U8 => batched::<_, Wrapped<64>>(a, b, out, integers.map(|x| x as u8), then)?,
-            DType::I8 => batched::<_, Wrapped<64>>(a, b, out, integers.map(|x| x as i8), then)?,
-            DType::I16 => batched::<_, Wrapped<32>>(a, b, out, integers.map(|x| x as i16), then)?,
-            DType::I32 => batched::<_, Wrapped<16>>(a, b, out, integers.map(|x| x as i32), then)?,
-            DType::I64 => batched::<_, Wrapped<8>>(a, b, out, integers, then)?,
+            DType::U8 => batched::<_, Wrapped<64>>(a, b, old, out, integers.map(|x| x as u8), then)?,
+            DType::I8 => batched::<_, Wrapped<64>>(a, b, old, out, integers.map(|x| x as i8), then)?,
+            DType::I16 => batched::<_, Wrapped<32>>(a, b, old, out, integers.map(|x| x as i16), then)?,
+            DType::I32 => batched::<_, Wrapped<16>>(a, b, old, out, integers.map(|x| x as i32), then)?,
+            DType::I64 => batched::<_, Wrapped<8>>(a, b, old, out, integers, then)?,
             d => {
                 let name = d.scalar_type_name();
                 return Err(Error::not_implemented(format!("\"addmm_impl_cpu_\" not implemented for '{name}'")));
@@ -119,17 +145,19 @@ trait Multiply<T: Element>: Sync + Sized {
     fn plan(size: [usize; 3], strides: [[usize; 2]; 3]) -> Self;
     /// Rows and columns of the smallest parts that are worth a task.
     fn smallest(&self) -> [usize; 2];
-    /// `out = beta * out + alpha * a @ b` for the planned product or a part of it, on one thread; `factors` are alpha and beta.
+    /// `out = beta * old + alpha * a @ b` for the planned product or a part of it, on one thread; `factors` are alpha and beta.
     ///
     /// # Safety
-    /// The matrices are in bounds, with the strides of the plan, and `out` does not overlap the others.
-    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 3], factors: [T; 2]) -> Result<()>;
+    /// The matrices `a`, `b`, `old`, `out` are in bounds, with the strides of the plan, and `out` does not overlap the others, but may be
+    /// `old`. Another `old` is for real floats alone, as `adds` says.
+    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 4], factors: [T; 2]) -> Result<()>;
 }
 
 /// Splits a batch of products into tasks.
 unsafe fn batched<T: Element, M: Multiply<T>>(
     a: View,
     b: View,
+    old: View,
     out: View,
     factors: [T; 2],
     then: Option<&Epilogue>,
@@ -137,22 +165,22 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
     let lead = out.ndim() - 2;
     let (mut m, n, k) = (out.shape[lead], out.shape[lead + 1], a.shape[lead + 1]);
     let matrix = |v: &View| Matrix { ptr: v.ptr as *mut T, rows: v.strides[lead], cols: v.strides[lead + 1] };
-    let matrices = [matrix(&a), matrix(&b), matrix(&out)];
-    let (mut shape, [mut sa, mut sb, mut so]) =
-        coalesce(&out.shape[..lead], [&a.strides[..lead], &b.strides[..lead], &out.strides[..lead]]);
+    let views = [&a, &b, &old, &out];
+    let matrices = views.map(matrix);
+    let (mut shape, mut strides) = coalesce(&out.shape[..lead], views.map(|v| &v.strides[..lead]));
     // A batch that shares its second factor is one product with more rows.
     if let Some(&count) = shape.last() {
-        let stacked = |s: &Dims, x: &Matrix<T>| s.last() == Some(&(m * x.rows));
-        if sb.last() == Some(&0) && stacked(&sa, &matrices[0]) && stacked(&so, &matrices[2]) {
+        let stacked = |i: usize| strides[i].last() == Some(&m.wrapping_mul(matrices[i].rows));
+        if strides[1].last() == Some(&0) && [0, 2, 3].into_iter().all(stacked) {
             m *= count;
-            for v in [&mut shape, &mut sa, &mut sb, &mut so] {
+            std::iter::once(&mut shape).chain(&mut strides).for_each(|v| {
                 v.pop();
-            }
+            });
         }
     }
     let batch: usize = shape.iter().product();
     let work = m * n * k.max(1);
-    let plan = M::plan([m, n, k], matrices.map(|x| [x.rows, x.cols]));
+    let plan = M::plan([m, n, k], [0, 1, 3].map(|i| [matrices[i].rows, matrices[i].cols]));
     let then = then.filter(|t| t.takes_blocks());
     let most = num_threads().div_ceil(batch).min((work / TASK).max(1));
     let [high, wide] = grid([m, n], plan.smallest(), most, then.is_some());
@@ -161,7 +189,7 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
     let parts = high * wide;
     let share = matrices.map(|x| (SendPtr(x.ptr), x.rows, x.cols));
     try_par_for(batch * parts, (TASK * parts / work.max(1)).max(1), |range| {
-        let mut at = Odometer::new(&shape, [&sa, &sb, &so], range.start / parts);
+        let mut at = Odometer::new(&shape, [0, 1, 2, 3].map(|i| &strides[i][..]), range.start / parts);
         for unit in range {
             let (part, offsets) = (unit % parts, at.offsets);
             let [rows, cols] = [(part / wide, high, m), (part % wide, wide, n)].map(|(i, parts, side)| {
@@ -169,15 +197,16 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
                 let edge = |i: usize| if i == parts { side } else { side / UNIT * i / parts * UNIT };
                 edge(i)..edge(i + 1)
             });
-            let [a, b, out] = [0, 1, 2].map(|i| {
+            let [a, b, old, out] = [0, 1, 2, 3].map(|i| {
                 let (ptr, rows, cols) = &share[i];
                 Matrix { ptr: ptr.at(offsets[i]), rows: *rows, cols: *cols }
             });
-            let places = [a.from(rows.start, 0), b.from(0, cols.start), out.from(rows.start, cols.start)];
+            let [old, out] = [old, out].map(|x| x.from(rows.start, cols.start));
+            let places = [a.from(rows.start, 0), b.from(0, cols.start), old, out];
             // SAFETY: the part lies inside the matrices, and parts do not overlap.
             unsafe { plan.multiply([rows.len(), cols.len(), k], places, factors)? };
             if let Some(then) = then {
-                then.finished(offsets[2] + rows.start * n..offsets[2] + rows.end * n);
+                then.finished(offsets[3] + rows.start * n..offsets[2] + rows.end * n);
             }
             if part + 1 == parts {
                 at.step();
@@ -230,8 +259,8 @@ unsafe fn widened(a: View, b: View, out: View, factors: [f32; 2]) -> Result<()> 
     // SAFETY: the caller's promise.
     unsafe {
         let (wide_a, wide_b, wide_out) = (Wide::new(a, true)?, Wide::new(b, true)?, Wide::new(out, factors[1] != 0.0)?);
-        batched::<_, Plan>(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), factors, None)?;
         let result = wide_out.view(&out);
+        batched::<_, Plan>(wide_a.view(&a), wide_b.view(&b), result, result, factors, None)?;
         for_lines(out.shape, [result.strides, out.strides], |[r, o], n, [_, d_out]| {
             store(out.dtype, out.at(o), d_out, n, result.at(r) as *const f32);
         });

@@ -162,6 +162,19 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Dims> {
     Ok(out)
 }
 
+/// Whether a shape with these strides covers a range of memory without gaps or overlap.
+pub fn is_dense(shape: &[usize], strides: &[usize]) -> bool {
+    let mut dims: SmallVec<[(usize, usize); 5]> =
+        strides.iter().zip(shape).filter(|&(_, &d)| d != 1).map(|(&s, &d)| (s, d)).collect();
+    dims.sort_unstable();
+    let mut step = 1usize;
+    dims.iter().all(|&(s, d)| {
+        let ok = s == step;
+        step = step.wrapping_mul(d);
+        ok
+    })
+}
+
 impl Layout {
     #[inline]
     pub fn contiguous(shape: &[usize]) -> Layout {
@@ -208,15 +221,7 @@ impl Layout {
     }
     /// Covers a range of memory without gaps or overlap, in some order of its dimensions.
     pub fn is_dense(&self) -> bool {
-        let mut dims: SmallVec<[(usize, usize); 5]> =
-            self.strides.iter().zip(&self.shape).filter(|&(_, &d)| d != 1).map(|(&s, &d)| (s, d)).collect();
-        dims.sort_unstable();
-        let mut step = 1usize;
-        dims.iter().all(|&(s, d)| {
-            let ok = s == step;
-            step = step.wrapping_mul(d);
-            ok
-        })
+        is_dense(&self.shape, &self.strides)
     }
     /// One past the last element, counted from the start of the storage.
     pub fn end(&self) -> usize {

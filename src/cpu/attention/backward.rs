@@ -12,8 +12,9 @@ use crate::cpu::simd::{self, Kernel};
 use crate::cpu::view::{View, ensure};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::layout::is_dense;
 
-/// The gradients of query, key and value from that of the output; they have the shapes of the operands and are row-major.
+/// The gradients of query, key and value from that of the output; they have the shapes of the operands, and no gaps.
 pub fn backward(o: &Heads, grad: View, out: View, sums: View, results: [View; 3]) -> Result<()> {
     let Some(s) = o.sizes() else { return ensure(false, "attention, backward") };
     let wide = [s.batch, s.heads, s.queries, s.depth];
@@ -25,7 +26,8 @@ pub fn backward(o: &Heads, grad: View, out: View, sums: View, results: [View; 3]
     let given = [(grad, wide), (out, wide), (results[0], shapes[0]), (results[1], shapes[1]), (results[2], shapes[2])];
     o.checked(&given)?;
     let read = [o.query, o.key, o.value, grad, out, sums];
-    let apart = results.iter().all(|r| r.is_contiguous() && read.iter().chain(&o.mask).all(|v| v.is_apart(r)));
+    let apart =
+        results.iter().all(|r| is_dense(r.shape, r.strides) && read.iter().chain(&o.mask).all(|v| v.is_apart(r)));
     let fits = sums.shape == [s.batch, s.heads, s.queries] && sums.is_contiguous() && sums.dtype == out.dtype;
     ensure(apart && fits, "attention, backward")?;
     // SAFETY: the operands fit together, and results lie apart from what is read.
@@ -88,14 +90,24 @@ impl<T: Float + Vectors> Kernel for Backward<'_, T> {
             self.panels[0].pack(k, [1, k_step], s.width, s.keys);
             self.panels[1].pack(k, [k_step, 1], s.keys, s.width);
             self.panels[2].pack(v, [1, v_step], s.depth, s.keys);
-            row::<T>(&self.results[1], b, g, 0).write_bytes(0, s.keys * s.width); // zero bits are 0.0
-            row::<T>(&self.results[2], b, g, 0).write_bytes(0, s.keys * s.depth);
+            clear::<T>(&self.results[1], b, g);
+            clear::<T>(&self.results[2], b, g);
             let each = s.heads / s.groups;
             for head in g * each..(g + 1) * each {
                 self.head::<F>(head);
             }
         }
     }
+}
+
+/// Writes zeros to the rows of a head.
+///
+/// # Safety
+/// The head is one of the result, and no other task writes it.
+#[inline(always)]
+unsafe fn clear<T>(v: &View, batch: usize, head: usize) {
+    // SAFETY: the caller's promise.
+    (0..v.shape[2]).for_each(|i| unsafe { row::<T>(v, batch, head, i).write_bytes(0, v.shape[3]) }); // zero bits are 0.0
 }
 
 impl<T: Float + Vectors> Backward<'_, T> {
@@ -108,7 +120,6 @@ impl<T: Float + Vectors> Backward<'_, T> {
         let (s, b) = (self.s, self.batch);
         let [query, deltas, _] = self.memory;
         let whole = Place { batch: b, head, first: 0, count: s.queries };
-        let dq = row::<T>(&self.results[0], b, head, 0);
         // SAFETY: as in `run`.
         unsafe {
             scaled(&self.o.query, whole, T::of(self.o.scale), query, [s.width, 1], s.width);
@@ -120,7 +131,7 @@ impl<T: Float + Vectors> Backward<'_, T> {
                 let [delta] = sums([line(&self.given[0]), line(&self.given[1])], |[g, y]| [g * y]);
                 *deltas.add(i) = delta;
             }
-            dq.write_bytes(0, s.queries * s.width); // zero bits are 0.0
+            clear::<T>(&self.results[0], b, head);
             for key in (0..s.keys).step_by(BLOCK) {
                 // Causal: the queries before the block see none of its keys.
                 let start = if self.o.causal { key / BLOCK * BLOCK } else { 0 };
@@ -130,7 +141,10 @@ impl<T: Float + Vectors> Backward<'_, T> {
                 }
             }
             let scale = T::of(self.o.scale);
-            (0..s.queries * s.width).for_each(|i| *dq.add(i) = *dq.add(i) * scale);
+            for i in 0..s.queries {
+                let dq = row::<T>(&self.results[0], b, head, i);
+                (0..s.width).for_each(|d| *dq.add(d) = *dq.add(d) * scale);
+            }
         }
     }
 
@@ -166,16 +180,17 @@ impl<T: Float + Vectors> Backward<'_, T> {
                 exponentials::<T, F>(line, n, sum);
                 (0..n).for_each(|j| *slope.add(j) = *line.add(j) * (*slope.add(j) - delta));
             }
+            let steps = self.results.map(|r| r.strides[2]);
             // Transposed blocks: their rows are keys.
             let dv = row::<T>(&self.results[2], b, g, key);
             let part = Part { terms: queries, cols: [0, s.depth] };
-            self.panels[4].multiply(part, weights, dv, [1, BLOCK, s.depth], n, true);
+            self.panels[4].multiply(part, weights, dv, [1, BLOCK, steps[2]], n, true);
             let dk = row::<T>(&self.results[1], b, g, key);
             let part = Part { terms: queries, cols: [0, s.width] };
-            self.panels[3].multiply(part, slopes, dk, [1, BLOCK, s.width], n, true);
+            self.panels[3].multiply(part, slopes, dk, [1, BLOCK, steps[1]], n, true);
             let dq = row::<T>(&self.results[0], b, at.head, at.first);
             let part = Part { terms: cols, cols: [0, s.width] };
-            self.panels[1].multiply(part, slopes, dq, [BLOCK, 1, s.width], at.count, true);
+            self.panels[1].multiply(part, slopes, dq, [BLOCK, 1, steps[0]], at.count, true);
         }
     }
 }

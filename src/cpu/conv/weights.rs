@@ -287,7 +287,7 @@ impl<T: Vectors> Piece<'_, '_, '_, T> {
                 let size = [ROOM.min(columns - column), U::WIDTH.min(to - first)];
                 let (from, out) = (sums.from(column, first), out.from(column, first));
                 // SAFETY: the weights are those of the piece, which nobody else writes.
-                unsafe { U::call(Finish { from, out, size, factors: [T::ONE, T::ZERO] }) };
+                unsafe { U::call(Finish { from, old: out, out, size, factors: [T::ONE, T::ZERO] }) };
             }
         }
         Ok(())

@@ -21,9 +21,9 @@ impl<T: Arith> Multiply<T> for Library {
     fn smallest(&self) -> [usize; 2] {
         [if self.0 <= LONG { SMALLEST } else { SMALLEST_LONG }; 2]
     }
-    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 3], factors: [T; 2]) -> Result<()> {
+    unsafe fn multiply(&self, size: [usize; 3], [a, b, _, out]: [Matrix<T>; 4], factors: [T; 2]) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { library(size, matrices, factors) };
+        unsafe { library(size, [a, b, out], factors) };
         Ok(())
     }
 }

@@ -19,22 +19,25 @@ pub(super) unsafe fn multiply<T: Vectors>(
     [m, n, k]: [usize; 3],
     a: Matrix<T>,
     b: Matrix<T>,
-    out: Matrix<T>,
+    [old, out]: [Matrix<T>; 2],
     factors: [T; 2],
 ) {
     debug_assert!(a.cols == 1 && b.rows == 1);
-    let (sizes, rows, vectors, out) = if m < n { ([n, m], b.t(), a, out.t()) } else { ([m, n], a, b.t(), out) };
-    tiles::run(Dots { sizes, k, rows, vectors, out, factors });
+    let turn = m < n;
+    let (sizes, rows, vectors) = if turn { ([n, m], b.t(), a) } else { ([m, n], a, b.t()) };
+    let [old, out] = [old, out].map(|x| if turn { x.t() } else { x });
+    tiles::run(Dots { sizes, k, rows, vectors, old, out, factors });
 }
 
-/// `out = beta * out + alpha * rows @ vectors`, of a size `[rows, vectors]` and `k` terms.
+/// `out = beta * old + alpha * rows @ vectors`, of a size `[rows, vectors]` and `k` terms.
 #[derive(Clone, Copy)]
 struct Dots<T> {
     sizes: [usize; 2],
     k: usize,
-    /// `[rows, terms]` and `[vectors, terms]`, whose terms are side by side, and the result.
+    /// `[rows, terms]` and `[vectors, terms]`, whose terms are side by side, what the products are added to, and the result.
     rows: Matrix<T>,
     vectors: Matrix<T>,
+    old: Matrix<T>,
     out: Matrix<T>,
     /// Alpha and beta.
     factors: [T; 2],
@@ -113,8 +116,9 @@ impl<T: Vectors> Dots<T> {
             let totals = totals::<U>(lanes, N * ROWS);
             for j in 0..N {
                 for i in 0..ROWS.min(self.sizes[0] - row) {
-                    let (at, sum) = (self.out.at(row + i, vector + j), totals[j * ROWS + i].times(alpha));
-                    *at = if beta == T::ZERO { sum } else { beta.times(*at).plus(sum) };
+                    let ([old, out], sum) =
+                        ([self.old, self.out].map(|x| x.at(row + i, vector + j)), totals[j * ROWS + i].times(alpha));
+                    *out = if beta == T::ZERO { sum } else { beta.times(*old).plus(sum) };
                 }
             }
         }

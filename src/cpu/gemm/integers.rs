@@ -22,7 +22,7 @@ where
     fn smallest(&self) -> [usize; 2] {
         [4 * ROWS, W]
     }
-    unsafe fn multiply(&self, size: [usize; 3], [a, b, out]: [Matrix<T>; 3], factors: [T; 2]) -> Result<()> {
+    unsafe fn multiply(&self, size: [usize; 3], [a, b, _, out]: [Matrix<T>; 4], factors: [T; 2]) -> Result<()> {
         let packed = filled([T::default(); W], size[2])?;
         simd::run(Integers { size, a, b, out, factors, packed });
         Ok(())

@@ -140,22 +140,24 @@ impl Plan {
         }
     }
 
-    /// `out = beta * out + alpha * a @ b`, of the plan's size or a part of it.
+    /// `out = beta * old + alpha * a @ b`, of the plan's size or a part of it.
     ///
     /// # Safety
-    /// The matrices are in bounds, have the plan's strides, and `out` does not overlap the others.
+    /// The matrices are in bounds, have the plan's strides, and `out` does not overlap the others, but may be `old`. The elements of `old`
+    /// lie side by side in the direction in which those of `out` do.
     pub(super) unsafe fn run<T: Vectors>(
         &self,
         [m, n, k]: [usize; 3],
-        [a, b, out]: [Matrix<T>; 3],
+        [a, b, old, out]: [Matrix<T>; 4],
         factors: [T; 2],
     ) -> Result<()> {
         let Way::Tiles { flipped, rows, packed } = self.way else {
             // SAFETY: the caller's promise.
-            unsafe { dots::multiply([m, n, k], a, b, out, factors) };
+            unsafe { dots::multiply([m, n, k], a, b, [old, out], factors) };
             return Ok(());
         };
-        let (size, a, b, out) = if flipped { ([n, m, k], b.t(), a.t(), out.t()) } else { ([m, n, k], a, b, out) };
+        let (size, [a, b]) = if flipped { ([n, m, k], [b.t(), a.t()]) } else { ([m, n, k], [a, b]) };
+        let [old, out] = [old, out].map(|x| if flipped { x.t() } else { x });
         let [tall, wide] = tile_size::<T>();
         // Columns beyond the last whole tile are packed in any case.
         let cols = if packed { self.cols.min(size[1]).next_multiple_of(wide) } else { wide };
@@ -173,7 +175,7 @@ impl Plan {
             many.ptr()
         };
         let memory = [memory, memory.wrapping_add(columns)];
-        tiles::run(Blocks { plan: self, rows, packed, size, a, b, out, factors, memory });
+        tiles::run(Blocks { plan: self, rows, packed, size, a, b, old, out, factors, memory });
         Ok(())
     }
 }
@@ -196,6 +198,7 @@ struct Blocks<'a, T> {
     size: [usize; 3],
     a: Matrix<T>,
     b: Matrix<T>,
+    old: Matrix<T>,
     out: Matrix<T>,
     /// Alpha and beta.
     factors: [T; 2],
@@ -350,18 +353,18 @@ impl<T: Vectors> Blocks<'_, T> {
     #[inline(always)]
     unsafe fn tile<U: Unit<Float = T>, A: Rows<T>>(&self, a: A, p: Piece<T>) {
         let (out, [alpha, beta]) = (self.out.from(p.at[0], p.at[1]), self.factors);
-        let beta = if p.term == 0 { beta } else { T::ONE };
+        let (old, beta) = if p.term == 0 { (self.old.from(p.at[0], p.at[1]), beta) } else { (out, T::ONE) };
         let tile = Tile { terms: p.terms, a, b: Panel(p.b, p.apart), out, cols: p.cols, start: Start::Zero };
         // SAFETY: the caller's promise; the sums hold a whole tile.
         unsafe {
             if alpha == T::ONE && out.cols == 1 && (beta == T::ZERO || beta == T::ONE) {
-                let start = if beta == T::ZERO { Start::Zero } else { Start::Result };
+                let start = if beta == T::ZERO { Start::Zero } else { Start::Onto(old) };
                 Tile { start, ..tile }.run::<U>(p.rows);
             } else {
                 let mut sums = [const { MaybeUninit::<T>::uninit() }; TALLEST * WIDEST];
                 let sums = Matrix { ptr: sums.as_mut_ptr().cast(), rows: p.width, cols: 1 };
                 Tile { out: sums, cols: p.width, ..tile }.run::<U>(p.rows);
-                U::call(Finish { from: sums, out, size: [p.rows, p.cols], factors: [alpha, beta] });
+                U::call(Finish { from: sums, old, out, size: [p.rows, p.cols], factors: [alpha, beta] });
             }
         }
     }
@@ -390,7 +393,7 @@ impl<T: Vectors> Multiply<T> for Plan {
     fn smallest(&self) -> [usize; 2] {
         self.smallest_part::<T>()
     }
-    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 3], factors: [T; 2]) -> Result<()> {
+    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 4], factors: [T; 2]) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.run(size, matrices, factors) }
     }

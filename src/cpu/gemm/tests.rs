@@ -73,14 +73,14 @@ fn layouts_and_parts_agree_with_plain_loops() {
         let plan: Plan = Multiply::<T>::plan([m, n, k], [ma, mb, mo].map(|x| [x.rows, x.cols]));
         let factors = [alpha, beta].map(|x| T::from_scalar(Scalar::Float(x)));
         // SAFETY: the arrays own their layouts.
-        unsafe { plan.multiply([m, n, k], [ma, mb, mo], factors).unwrap() };
+        unsafe { plan.multiply([m, n, k], [ma, mb, mo, mo], factors).unwrap() };
         let whole = out.values();
         close(&out.reals(), &want, tolerance);
         if beta == 0.0 {
             let [i, j] = [rng.below(m), rng.below(n)];
             for (from, to) in [(0, i), (i, m)] {
                 for (left, right) in [(0, j), (j, n)].into_iter().filter(|(left, right)| to > from && right > left) {
-                    let part = [ma.from(from, 0), mb.from(0, left), mo.from(from, left)];
+                    let part = [ma.from(from, 0), mb.from(0, left), mo.from(from, left), mo.from(from, left)];
                     // SAFETY: the part lies inside.
                     unsafe { plan.multiply([to - from, right - left, k], part, factors).unwrap() };
                 }
@@ -99,6 +99,49 @@ fn layouts_and_parts_agree_with_plain_loops() {
     // Rows a page apart, and blocks of columns.
     check::<f32>(&mut rng, DType::F32, [70, 1024, 520], 1e-3);
     check::<f64>(&mut rng, DType::F64, [60, 512, 300], 1e-11);
+}
+
+/// A product added to another matrix, or to a row, has the bits of one that accumulates into a copy of it.
+#[test]
+fn an_addend_is_read_where_it_lies() {
+    let mut rng = Rng(47);
+    let sizes = [
+        [1, 300, 40],
+        [300, 1, 40],
+        [90, 70, 2],
+        [30, 240, 530],
+        [260, 20, 33],
+        [64, 128, 1100],
+        [4, 3, 0],
+        [9, 6, 64],
+    ];
+    let more = (0..60).map(|_| [1 + rng.below(40), 1 + rng.below(40), rng.below(60)]).collect::<Vec<_>>();
+    for (at, [m, n, k]) in sizes.into_iter().chain(more).enumerate() {
+        let dtype = [DType::F32, DType::F64][at % 2];
+        let batch: &[usize] = if at % 3 == 0 { &[3] } else { &[] };
+        let shape = |tail: [usize; 2]| [batch, &tail[..]].concat();
+        let (a, b) = (Array::random(&mut rng, dtype, &shape([m, k])), Array::random(&mut rng, dtype, &shape([k, n])));
+        let one_row = rng.below(2) == 0;
+        let row = Array::zeros(dtype, &shape([if one_row { 1 } else { m }, n]));
+        let values: Vec<c128> = (0..row.view().numel()).map(|_| c128::new(rng.value(), 0.0)).collect();
+        row.fill(&values);
+        let (full, mut strides) = (shape([m, n]), row.strides.clone());
+        if one_row {
+            strides[batch.len()] = 0;
+        }
+        // SAFETY: rows that are one row lie where it lies.
+        let old = unsafe { View::new(row.view().ptr as *mut u8, dtype, &full, &strides) };
+        let (copied, out) = (Array::zeros(dtype, &full), Array::zeros(dtype, &full));
+        let place = |at: usize| if one_row { at / (m * n) * n + at % n } else { at };
+        copied.fill(&(0..copied.view().numel()).map(|at| values[place(at)]).collect::<Vec<_>>());
+        let factors = [[1.0, 0.5][rng.below(2)], [1.0, 2.0][rng.below(2)]];
+        matmul(a.view(), b.view(), copied.view(), factors[0], factors[1]).unwrap();
+        assert_eq!(adds(&old, &out.view()), n > 1);
+        if n > 1 {
+            matmul_onto([a.view(), b.view(), old, out.view()], factors, None).unwrap();
+            assert!(out.values() == copied.values(), "{m} {n} {k}");
+        }
+    }
 }
 
 /// A result of negative zeros is one of positive zeros, as PyTorch's is: sums start from zero.

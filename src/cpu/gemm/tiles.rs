@@ -22,6 +22,8 @@ pub enum Start<T> {
     Zero,
     /// The result as it is.
     Result,
+    /// The same elements of another matrix, whose columns lie side by side.
+    Onto(Matrix<T>),
     /// One number for each row.
     Rows(*const T),
 }
@@ -293,12 +295,16 @@ impl<T: Vectors, A: Rows<T>, B: Columns<T>> Tile<T, A, B> {
             for _ in 0..if several > 1 { self.terms % several } else { self.terms } {
                 term::<U, A, B, R, V>((&mut a, &mut b), &mut sums);
             }
-            let onto = matches!(self.start, Start::Result);
-            if self.cols == V * U::LANES && onto {
+            let old = match self.start {
+                Start::Result => Some(out),
+                Start::Onto(old) => Some(old),
+                _ => None,
+            };
+            if let (true, Some(old)) = (self.cols == V * U::LANES, old) {
                 unrolled!(i < R, {
                     for j in 0..V {
-                        let at = out.at(i, j * U::LANES);
-                        U::store(at, U::add(U::load(at), sums[i][j]));
+                        let at = j * U::LANES;
+                        U::store(out.at(i, at), U::add(U::load(old.at(i, at)), sums[i][j]));
                     }
                 });
                 return;
@@ -318,8 +324,8 @@ impl<T: Vectors, A: Rows<T>, B: Columns<T>> Tile<T, A, B> {
                     U::store(from.at(i, j * U::LANES), sums[i][j]);
                 }
             });
-            let factors = [T::ONE, if onto { T::ONE } else { T::ZERO }];
-            U::call(Finish { from, out, size: [R, self.cols], factors });
+            let factors = [T::ONE, if old.is_some() { T::ONE } else { T::ZERO }];
+            U::call(Finish { from, old: old.unwrap_or(out), out, size: [R, self.cols], factors });
         }
     }
 }
@@ -346,11 +352,12 @@ impl<T: Vectors, A: Rows<T>, B: Columns<T>> Job<T> for Sized<'_, T, A, B> {
     }
 }
 
-/// Writes sums to where they belong: `out = beta * out + alpha * sums`, of a size `[rows, cols]`, a tile's at most; the result is
-/// not read where beta is zero. Rows of sums have room for whole vectors.
+/// Writes sums to where they belong: `out = beta * old + alpha * sums`, of a size `[rows, cols]`, a tile's at most; `old`, whose
+/// elements lie side by side where those of the result do, is not read where beta is zero. Rows of sums have room for whole vectors.
 #[derive(Clone, Copy)]
 pub(in crate::cpu) struct Finish<T> {
     pub from: Matrix<T>,
+    pub old: Matrix<T>,
     pub out: Matrix<T>,
     pub size: [usize; 2],
     /// Alpha and beta.
@@ -361,7 +368,7 @@ impl<T: Vectors> Job<T> for Finish<T> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<U: Unit<Float = T>>(self) {
-        let (Finish { from, out, .. }, [rows, cols]) = (self, self.size);
+        let (Finish { from, old, out, .. }, [rows, cols]) = (self, self.size);
         // SAFETY: whoever builds the job vouches for sums and result.
         unsafe {
             if out.cols == 1 {
@@ -378,13 +385,14 @@ impl<T: Vectors> Job<T> for Finish<T> {
                         U::turn(sums, turned.at(0, i), ROOM);
                     }
                     let size = [U::SIDE.min(cols - j), rows];
-                    Finish { from: turned, out: out.from(0, j).t(), size, ..self }.straight::<U>();
+                    let [old, out] = [old, out].map(|x| x.from(0, j).t());
+                    Finish { from: turned, old, out, size, ..self }.straight::<U>();
                 }
             } else {
                 let [alpha, beta] = self.factors;
                 for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
-                    let (at, sum) = (out.at(i, j), (*from.at(i, j)).times(alpha));
-                    *at = if beta == T::ZERO { sum } else { beta.times(*at).plus(sum) };
+                    let sum = (*from.at(i, j)).times(alpha);
+                    *out.at(i, j) = if beta == T::ZERO { sum } else { beta.times(*old.at(i, j)).plus(sum) };
                 }
             }
         }
@@ -409,7 +417,7 @@ impl<T: Vectors> Finish<T> {
                         sum = U::mul(sum, U::splat(alpha));
                     }
                     if beta != T::ZERO {
-                        let old = U::load_first(at, lanes);
+                        let old = U::load_first(self.old.at(i, j), lanes);
                         sum = U::add(if beta == T::ONE { old } else { U::mul(old, U::splat(beta)) }, sum);
                     }
                     U::store_first(at, sum, lanes);

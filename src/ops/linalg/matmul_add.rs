@@ -1,10 +1,12 @@
 //! Products added to a tensor: addmm, addmv, addbmm, baddbmm, addr: `beta * self + alpha * product`.
 //!
-//! The matrix product accumulates into a copy of self, so the sum needs no separate pass. If `beta` is zero, self is
+//! The matrix product adds to self, or accumulates into a copy of it, so the sum needs no separate pass. If `beta` is zero, self is
 //! not read: its NaNs are ignored.
 
 use super::matmul::{BMM, left_gradient, product_of, product_then, right_gradient, same_dtype};
 use crate::cpu::epilogue::Epilogue;
+use crate::cpu::gemm;
+use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
@@ -46,6 +48,12 @@ fn added(c: &Call, [out, a, b, seen]: [&Tensor; 4], then: Option<&Epilogue>) -> 
     }
     let (beta, alpha) = (beta.to_f64(), alpha.to_f64());
     if beta != 0.0 {
+        if out.shape() == seen.shape()
+            && let Some(old) = addend(c.tensor(0)?, seen)?
+        {
+            let views = [a.cpu_view()?, b.cpu_view()?, old.cpu_view()?, seen.cpu_view()?];
+            return gemm::matmul_onto(views, [alpha, beta], then);
+        }
         out.copy_raw(c.tensor(0)?)?;
     }
     if a.size(a.ndim() - 1) == 0 && beta == 0.0 {
@@ -55,6 +63,17 @@ fn added(c: &Call, [out, a, b, seen]: [&Tensor; 4], then: Option<&Epilogue>) -> 
         Some(then) => product_then(a, b, seen, [alpha, beta], then),
         None => product_of(a, b, seen, alpha, beta),
     }
+}
+
+/// What a product is added to, of the result's shape, where it is read as it is; else it is copied to the result.
+fn addend(t: &Tensor, out: &Tensor) -> Result<Option<Tensor>> {
+    if t.device() != Device::Cpu || t.dtype() != out.dtype() || t.ndim() > out.ndim() {
+        return Ok(None);
+    }
+    let sizes: Ints = out.shape().iter().map(|&d| d as i64).collect();
+    let old = t.with_layout(t.layout().expand(&sizes)?);
+    let fits = gemm::adds(&old.cpu_view()?, &out.cpu_view()?);
+    Ok(fits.then_some(old))
 }
 
 /// The factors of the matrix product are real, so complex ones are applied afterwards.

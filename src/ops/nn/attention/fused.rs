@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu;
+use crate::layout::Layout;
 use crate::op::*;
 use crate::ops::indexing::mask::broadcast_view as broadcast_to;
 use crate::tensor::Tensor;
@@ -43,9 +44,8 @@ pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
 /// Whether a device has a kernel for heads of these sizes.
 fn has_kernel(device: Device, sizes: [usize; 2]) -> bool {
     match device {
-        Device::Cpu => true,
         Device::Gpu(_) => sizes.iter().all(|&n| n <= gpu::HEAD),
-        Device::Meta => false,
+        Device::Cpu | Device::Meta => true,
     }
 }
 
@@ -111,8 +111,21 @@ fn infer(c: &Call) -> Result<Specs> {
     if c.float("dropout_p")? > 0.0 {
         return Err(Error::runtime("the fused attention has no dropout"));
     }
-    let output = Spec::new(&[batch, heads, rows, depth], query.dtype(), query.device());
+    let output = ordered(query, depth);
     Ok(smallvec![output, Spec::new(&[batch, heads, rows], wide(query), query.device())])
+}
+
+/// A result of the shape of a tensor but for the last dimension, in its order of dimensions where the last one is innermost: what joins the
+/// heads of a projection is then a view.
+fn ordered(t: &Tensor, depth: usize) -> Spec {
+    let mut layout = t.layout().clone();
+    if let Some(last) = layout.shape.last_mut() {
+        *last = depth;
+    }
+    let found = layout.fresh();
+    let fits = !t.device().is_gpu() && found.strides.last() == Some(&1);
+    let layout = if fits { found } else { Layout::contiguous(&layout.shape) };
+    Spec { layout, dtype: t.dtype(), device: t.device() }
 }
 
 /// Operands of the kernel, kept alive for its views.
@@ -271,7 +284,7 @@ pub static FLASH_BACKWARD: Op = Op {
             if !like(0)? || !like(4)? || sums.shape() != &sizes[..3] || sums.dtype() != wide(query) {
                 return Err(refused());
             }
-            Ok(smallvec![Spec::like(query), Spec::like(key), Spec::like(value)])
+            Ok([query, key, value].into_iter().map(|t| ordered(t, t.size(3))).collect())
         },
         run_backward,
         Some(backward_gpu),
