@@ -130,7 +130,7 @@ fn an_addend_is_read_where_it_lies() {
             strides[batch.len()] = 0;
         }
         // SAFETY: rows that are one row lie where it lies.
-        let old = unsafe { View::new(row.view().ptr as *mut u8, dtype, &full, &strides) };
+        let old = unsafe { View::new(row.view().ptr, dtype, &full, &strides) };
         let (copied, out) = (Array::zeros(dtype, &full), Array::zeros(dtype, &full));
         let place = |at: usize| if one_row { at / (m * n) * n + at % n } else { at };
         copied.fill(&(0..copied.view().numel()).map(|at| values[place(at)]).collect::<Vec<_>>());
