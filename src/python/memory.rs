@@ -1,15 +1,13 @@
 //! Memory formats and the keywords of tensor-creating ops that have only one valid value.
 //!
 //! All tensors are strided and in pageable memory. Ops that create tensors accept `layout` and `pin_memory` with these
-//! values, and raise an error for others. A sparse layout is left to the package `sparse`, whose tensors are objects of a subclass.
+//! values, and raise an error for others; `sparse_layout` takes over those that ask for a sparse layout.
 
-use super::parse::Given;
 use crate::layout::Format;
 use crate::op::{Signature, public_name};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
 
 /// The format of an object of the Python class `memory_format`.
 pub fn format_of(o: &Bound<PyAny>) -> PyResult<Option<Format>> {
@@ -42,22 +40,4 @@ pub fn accepts(py: Python, sig: &Signature, keyword: &str, value: *mut PyObject)
             known[1..].join(" or ")
         ))),
     }
-}
-
-/// The result of a call that asks for a sparse layout; `None` if it asks for none.
-#[cold]
-pub fn other_layout(py: Python, name: &str, given: &Given) -> PyResult<Option<*mut PyObject>> {
-    // SAFETY: live arguments of the call.
-    let object = |&p: &*mut PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
-    let kwargs = PyDict::new(py);
-    for (k, value) in given.values.iter().enumerate() {
-        kwargs.set_item(given.keyword(py, k), object(value))?;
-    }
-    let Some(layout) = kwargs.get_item("layout")? else { return Ok(None) };
-    if !layout.repr()?.to_str()?.starts_with("torch.sparse_") {
-        return Ok(None);
-    }
-    let args = PyTuple::new(py, given.positional.iter().map(object))?;
-    let made = py.import("rustgrad.sparse._factories")?.getattr("call")?.call1((name, args, kwargs))?;
-    Ok(Some(made.into_ptr()))
 }

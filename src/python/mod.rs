@@ -46,6 +46,7 @@ mod profile;
 mod saved;
 mod saved_plan;
 mod shared;
+mod sparse_layout;
 mod swap;
 mod table;
 mod transform;

@@ -106,7 +106,7 @@ fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> Py
         let skip = if op.forms.has(Forms::OUT) && !entry.inplace { "out" } else { "" };
         match parse(py, &op.sig, &given, skip, &mut args) {
             Ok(()) => return run(py, entry, i, &args, &given),
-            Err(Misfit::Raise(e)) => return super::memory::other_layout(py, entry.name, &given)?.ok_or(e),
+            Err(Misfit::Raise(e)) => return super::sparse_layout::make(py, entry.name, &given)?.ok_or(e),
             Err(m) => last = m,
         }
     }
