@@ -53,6 +53,7 @@ def test_memory_is_counted():
     assert gpu.memory_reserved() > before
     gpu.reset_peak_memory_stats()
     assert gpu.max_memory_allocated() == before == gpu.memory_stats()["allocated_bytes.all.current"]
+    assert gpu.max_memory_reserved() == gpu.memory_reserved() == gpu.memory_stats()["reserved_bytes.all.peak"]
     gpu.empty_cache()
     assert gpu.memory_reserved() < before + 4 * (1 << 20)
 

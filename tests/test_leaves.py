@@ -169,3 +169,35 @@ def test_multi_grad_hooks_while_another_graph_lives(torch):
     assert seen == [([4.0], True)]
     handle.remove()
     del kept
+
+
+def test_a_leaf_takes_over_a_gradient_that_nobody_else_has(torch):
+    layer, seen = torch.nn.Linear(3, 4), []
+    for p in layer.parameters():
+        p.register_hook(lambda g: seen.append(g.data_ptr()))
+    layer(torch.ones(2, 3)).sum().backward()
+    grads = [layer.weight.grad, layer.bias.grad]
+    assert sorted(seen) == sorted(g.data_ptr() for g in grads)
+    assert not any(g._is_view() for g in grads) and grads[0].stride() == (3, 1)
+    assert grads[0].tolist() == [[2.0] * 3] * 4 and grads[1].tolist() == [2.0] * 4
+
+
+def test_a_gradient_that_someone_holds_is_copied(torch):
+    w, held = torch.ones(4, 3, requires_grad=True), torch.ones(4, 3)
+    for hook in [lambda g: held, lambda g: held[:], lambda g: held.t().t(), lambda g: held.detach()]:
+        held.fill_(1)
+        handle = w.register_hook(hook)
+        (w * 2).sum().backward()
+        handle.remove()
+        held.zero_()
+        assert w.grad.tolist() == [[1.0] * 3] * 4 and not w.grad._is_view()
+        w.grad = None
+
+
+def test_a_gradient_kept_by_a_post_hook_is_the_one_in_grad(torch):
+    layer, seen = torch.nn.Linear(3, 4), []
+    layer.weight.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad))
+    layer(torch.ones(2, 3)).sum().backward()
+    assert seen[0] is layer.weight.grad
+    layer(torch.ones(2, 3)).sum().backward()
+    assert seen[1] is seen[0] and seen[0].tolist() == [[4.0] * 3] * 4

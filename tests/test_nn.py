@@ -386,3 +386,39 @@ def test_gradients_of_images_with_channels_last_have_them_last(torch, layer, whi
     assert got[0].is_contiguous(memory_format=last)
     for g, w in zip(got, want, strict=True):
         torch.testing.assert_close(g, w)
+
+
+def test_products_of_groups(torch):
+    grouped = torch.nn.functional.grouped_mm
+    torch.manual_seed(0)
+    rows, experts = torch.randn(16, 16, requires_grad=True), torch.randn(3, 16, 8, requires_grad=True)
+    ends = torch.tensor([4, 4, 16], dtype=torch.int32)
+    got = grouped(rows, experts, offs=ends)
+    want = torch.cat([rows[:4] @ experts[0], rows[4:] @ experts[2]])
+    assert torch.allclose(got, want, atol=1e-5)
+    pairs = [torch.autograd.grad(y.square().sum(), (rows, experts), retain_graph=True) for y in (got, want)]
+    for a, b in zip(*pairs):
+        assert torch.allclose(a, b, atol=1e-3)
+    wide, matrix = torch.randn(3, 8, 16), torch.randn(16, 24)
+    got = grouped(wide, matrix, offs=torch.tensor([8, 8, 24], dtype=torch.int32))
+    assert torch.allclose(got, torch.cat([wide[0] @ matrix[:, :8], wide[2] @ matrix[:, 8:]], 1), atol=1e-5)
+    got = grouped(rows.detach().t(), matrix, offs=ends)
+    want = [rows.t()[:, part] @ matrix[part] for part in (slice(4), slice(0), slice(4, 16))]
+    assert got.shape == (3, 16, 24) and torch.allclose(got, torch.stack(want), atol=1e-5)
+    assert torch.allclose(grouped(wide, experts), wide @ experts, atol=1e-5)
+
+
+def test_products_of_groups_refuse_what_does_not_fit(torch):
+    grouped, f32 = torch.nn.functional.grouped_mm, torch.float32
+    ends = torch.tensor([8, 16], dtype=torch.int32)
+    wrong = [
+        ((torch.ones(16, 16), torch.ones(2, 16, 8)), {}),
+        ((torch.ones(2, 16, 16), torch.ones(2, 16, 8)), {"offs": ends}),
+        ((torch.ones(16, 16), torch.ones(2, 8, 8)), {"offs": ends}),
+        ((torch.ones(16, 16), torch.ones(3, 16, 8)), {"offs": ends}),
+        ((torch.ones(16, 16), torch.ones(2, 16, 8)), {"offs": ends.to(f32)}),
+        ((torch.ones(16), torch.ones(2, 16, 8)), {"offs": ends}),
+    ]
+    for args, kwargs in wrong:
+        with pytest.raises(RuntimeError):
+            grouped(*args, **kwargs)

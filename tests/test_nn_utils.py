@@ -606,6 +606,32 @@ def test_data_parallel_on_the_cpu(torch):
         torch.nn.parallel.DistributedDataParallel(layer)
 
 
+def test_copies_of_modules(torch):
+    parallel, place = torch.nn.parallel, torch.device("cpu")
+    if torch.__name__ == "torch":
+        pytest.skip("PyTorch copies modules to accelerators alone")
+    shared = torch.nn.Linear(3, 3)
+    net = torch.nn.Sequential(shared, torch.nn.BatchNorm1d(3), shared)
+    first, second = parallel.replicate(net, [place, place])
+    assert list(first.parameters()) == [] and first[0] is first[2] and first[0] is not second[0]
+    assert first[0].weight is not shared.weight and torch.equal(first[0].weight, shared.weight)
+    x = torch.rand(4, 3)
+    outputs = parallel.parallel_apply([first, second], [x, (x,)])
+    assert torch.equal(outputs[0], outputs[1])
+    sum(outputs).sum().backward()
+    both = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    (2 * torch.nn.Sequential(shared, torch.nn.BatchNorm1d(3), shared)(x)).sum().backward()
+    for got, p in zip(both, net.parameters()):
+        assert p.grad is None or torch.allclose(got, p.grad, atol=1e-6)
+    assert not parallel.replicate(net, [place], detach=True)[0][0].weight.requires_grad
+    with pytest.raises(AssertionError, match="number of inputs"):
+        parallel.parallel_apply([first], [])
+    wrapped = torch.nn.DataParallel(shared)
+    assert len(wrapped.replicate(shared, [place])) == 1
+    assert wrapped.parallel_apply([shared], [(x,)], None)[0].shape == (4, 3)
+
+
 def test_helpers_of_modules(torch):
     utils = torch.nn.modules.utils
     assert utils._pair(3) == (3, 3) and utils._triple([1, 2, 3]) == (1, 2, 3) and utils._single.__name__ == "_single"

@@ -201,7 +201,8 @@ def test_cuda_is_not_pretended(torch):
 
 @own
 def test_figures_of_memory_without_cuda(torch):
-    assert torch.cuda.max_memory_allocated() == torch.cuda.memory_reserved() == 0 and torch.cuda.memory_stats() == {}
+    assert torch.cuda.max_memory_allocated() == torch.cuda.memory_reserved() == torch.cuda.max_memory_reserved() == 0
+    assert torch.cuda.memory_stats() == {}
     for call in (
         torch.cuda.reset_peak_memory_stats,
         torch.cuda.get_device_properties,
@@ -261,6 +262,12 @@ def test_accelerator(torch):
         assert torch.accelerator.current_device_index() == 0
     with pytest.raises(RuntimeError, match="invalid device index 3"):
         torch.accelerator.set_device_index(3)
+    torch.accelerator.empty_host_cache()
+    torch.accelerator.reset_accumulated_memory_stats()
+    assert torch.accelerator.max_memory_allocated() >= torch.accelerator.memory_allocated()
+    assert torch.accelerator.max_memory_reserved() >= torch.accelerator.memory_reserved()
+    with pytest.raises(RuntimeError, match="record_stream: expected a tensor on a GPU"):
+        torch.ones(1).record_stream(None)
 
 
 def run_unmodified(tmp_path, program, *arguments):

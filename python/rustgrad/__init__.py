@@ -111,6 +111,7 @@ _SUBMODULES = (
 _LAZY = {
     "vmap": "func",
     "GradScaler": "amp",
+    "_grouped_mm": "nn._grouped",
     "autocast": "amp",
     **dict.fromkeys(
         (

@@ -46,6 +46,15 @@ class Methods:
         """False: memory need not be pinned."""
         return False
 
+    def record_stream(self, stream):
+        """No effect: a device has one stream, so that memory is never used again too early.
+
+        Raises:
+            RuntimeError: a tensor on the CPU.
+        """
+        if self.device.type == "cpu":
+            raise RuntimeError("record_stream: expected a tensor on a GPU, got one on cpu")
+
     # --- constructors of the same kind -----------------------------------------------------------------------
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
         """A tensor of `data` with this tensor's dtype and device by default."""

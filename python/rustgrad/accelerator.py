@@ -17,9 +17,16 @@ __all__ = [
     "device_count",
     "device_index",
     "empty_cache",
+    "empty_host_cache",
     "get_device_module",
     "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
     "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
     "set_device_idx",
     "set_device_index",
     "synchronize",
@@ -30,12 +37,25 @@ device_count = _gpu.device_count
 synchronize = _gpu.synchronize
 empty_cache = _gpu.empty_cache
 memory_allocated = _gpu.memory_allocated
+max_memory_allocated = _gpu.max_memory_allocated
+memory_reserved = _gpu.memory_reserved
+max_memory_reserved = _gpu.max_memory_reserved
+memory_stats = _gpu.memory_stats
+reset_peak_memory_stats = _gpu.reset_peak_memory_stats
 current_device_index = current_device_idx = _gpu.current_device
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
     """The device of the accelerator, `device("gpu")`; None if `check_available` and there is none."""
     return _device("gpu") if is_available() or not check_available else None
+
+
+def empty_host_cache() -> None:
+    """No effect: no memory of the host is kept for copies."""
+
+
+def reset_accumulated_memory_stats(device: DeviceLike | None = None) -> None:
+    """No effect: `memory_stats` has no figures that accumulate."""
 
 
 def set_device_index(device: DeviceLike) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
+    "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
@@ -126,18 +127,24 @@ def memory_reserved(device: DeviceLike | None = None) -> int:
     return _C._gpu_memory(_index(device))[2]
 
 
+def max_memory_reserved(device: DeviceLike | None = None) -> int:
+    """The most of `memory_reserved` since the start or since `reset_peak_memory_stats`."""
+    return _C._gpu_memory(_index(device))[3]
+
+
 def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
-    """Starts `max_memory_allocated` again from what is held now."""
+    """Starts `max_memory_allocated` and `max_memory_reserved` again from what is held now."""
     _C._gpu_reset_peak_memory(_index(device))
 
 
 def memory_stats(device: DeviceLike | None = None) -> dict[str, int]:
-    """The three figures of memory under PyTorch's names."""
-    current, peak, reserved = _C._gpu_memory(_index(device))
+    """The four figures of memory under PyTorch's names."""
+    current, peak, reserved, peak_reserved = _C._gpu_memory(_index(device))
     return {
         "allocated_bytes.all.current": current,
         "allocated_bytes.all.peak": peak,
         "reserved_bytes.all.current": reserved,
+        "reserved_bytes.all.peak": peak_reserved,
     }
 
 

@@ -492,7 +492,7 @@ static ACCUMULATE: Mutex<()> = Mutex::new(());
 
 /// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded. `kept`: the caller
 /// has another handle to `grad`, which post-hooks see as it is in `.grad`.
-fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
+fn accumulate(leaf: &Tensor, mut grad: Tensor, kept: bool) -> Result<()> {
     let lock = || ACCUMULATE.lock().unwrap_or_else(|e| e.into_inner());
     let (mut _turn, mut old) = (lock(), leaf.grad());
     let on_meta = |t: &Tensor| t.device() == Device::Meta;
@@ -507,10 +507,12 @@ fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
     let recorded = super::grad_enabled();
     match old {
         None => {
-            let ours = grad.owners() == 1 + usize::from(kept) && grad.storage().owners() == 1 && !recorded;
             let wanted = grad_layout(leaf);
             let fits = grad.layout().offset == 0 && grad.layout().lies_as(&wanted.strides);
-            let grad = if ours && fits { grad } else { copied(&grad, wanted)? };
+            // Who captures the pass does not see that a view becomes a tensor of its own.
+            let whole = |grad: &mut Tensor| grad.view_info().is_none() || (!tracer::enabled() && grad.leave_base());
+            let alone = fits && !recorded && grad.owners() == 1 + usize::from(kept) && whole(&mut grad);
+            let grad = if alone && grad.storage().owners() == 1 { grad } else { copied(&grad, wanted)? };
             leaf.set_grad(Some(grad));
             tracer::notify(|t| t.changed(leaf, Change::Grad));
         }

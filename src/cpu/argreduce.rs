@@ -14,8 +14,10 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::mem::MaybeUninit;
 
-/// Elements per run, neighbouring lines processed together, and elements per part of a long line.
+/// Elements per run, short lines whose results are written together, neighbouring lines processed together, and elements per part
+/// of a long line.
 const RUN: usize = 2048;
+const LINES: usize = 32;
 const TILE: usize = 512;
 const PART: usize = 1 << 16;
 
@@ -84,7 +86,9 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
         let mut others =
             Others::new(self.indices.shape, [self.input.strides, self.indices.strides, values.strides], dim);
         let (width, across) = others.pop();
-        let tile = if self.step <= across[0] || width == 1 { 1 } else { TILE };
+        // Lines that are dense in memory are read one by one, short ones several to a task's step.
+        let dense = self.step <= across[0] || width == 1;
+        let tile = if dense { (RUN / self.length).clamp(1, LINES) } else { TILE };
         let tiles = width.div_ceil(tile);
         let units = others.count() * tiles;
         let parts = if units >= 32 || tile > 1 { 1 } else { (self.length / PART).max(1) };
@@ -117,9 +121,13 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
                 let (base, n) = at(unit);
                 // SAFETY: the lines are those of the operands.
                 unsafe {
-                    if tile == 1 {
-                        let (value, place) = self.line(base[0], 0, self.length);
-                        self.write(base, across, &[value], &[place as i64]);
+                    if dense {
+                        let mut best = [(T::LOWEST, 0); LINES];
+                        for (i, best) in best[..n].iter_mut().enumerate() {
+                            *best = self.line(base[0] + i * across[0], 0, self.length);
+                        }
+                        let (values, places) = (best.map(|b| b.0), best.map(|b| b.1 as i64));
+                        self.write(base, across, &values[..n], &places[..n]);
                     } else {
                         self.lines(base, across, n);
                     }

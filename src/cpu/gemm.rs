@@ -8,6 +8,7 @@ mod dots;
 mod integers;
 mod product;
 pub mod tiles;
+mod tiny;
 mod unit;
 
 use self::complex::Library;
@@ -191,15 +192,22 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
     try_par_for(batch * parts, (TASK * parts / work.max(1)).max(1), |range| {
         let mut at = Odometer::new(&shape, [0, 1, 2, 3].map(|i| &strides[i][..]), range.start / parts);
         for unit in range {
-            let (part, offsets) = (unit % parts, at.offsets);
+            let offsets = at.offsets;
+            let [a, b, old, out] = [0, 1, 2, 3].map(|i| {
+                let (ptr, rows, cols) = &share[i];
+                Matrix { ptr: ptr.at(offsets[i]), rows: *rows, cols: *cols }
+            });
+            if parts == 1 && then.is_none() {
+                // SAFETY: the offsets are those of a product of the batch.
+                unsafe { plan.multiply([m, n, k], [a, b, old, out], factors)? };
+                at.step();
+                continue;
+            }
+            let part = unit % parts;
             let [rows, cols] = [(part / wide, high, m), (part % wide, wide, n)].map(|(i, parts, side)| {
                 // The last part also takes the remainder.
                 let edge = |i: usize| if i == parts { side } else { side / UNIT * i / parts * UNIT };
                 edge(i)..edge(i + 1)
-            });
-            let [a, b, old, out] = [0, 1, 2, 3].map(|i| {
-                let (ptr, rows, cols) = &share[i];
-                Matrix { ptr: ptr.at(offsets[i]), rows: *rows, cols: *cols }
             });
             let [old, out] = [old, out].map(|x| x.from(rows.start, cols.start));
             let places = [a.from(rows.start, 0), b.from(0, cols.start), old, out];

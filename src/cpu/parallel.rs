@@ -1,12 +1,14 @@
 //! Parallel execution: `par_for(n, grain, f)` over our own thread pool.
 //!
-//! The caller works too, and helpers take ranges from a shared counter. The caller never waits for a helper that has
+//! The caller works too. Each thread has a part of the ranges of its own, the same in every call: it finds in its cache what it wrote in the
+//! last one. Who is done with it takes ranges of the others. The caller never waits for a helper that has
 //! not started yet, so on a busy machine only the help is lost. An idle helper polls for the next job for a while
 //! before it sleeps, since waking it costs a short op its gain. Ranges depend on `n`, `grain` and the thread count: a
 //! reduction must split by size itself. After a `fork` the child creates a new pool.
 
 use crate::error::Result;
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, spin_loop, yield_now};
+use smallvec::SmallVec;
 use std::any::Any;
 use std::cell::Cell;
 use std::ops::Range;
@@ -66,11 +68,11 @@ impl Board {
     fn withdraw(&self, job: &Arc<Job>) {
         self.jobs().retain(|j| !Arc::ptr_eq(j, job));
     }
-    /// The main loop of a helper.
-    fn serve(&self) -> ! {
+    /// The main loop of the helper with this number.
+    fn serve(&self, number: usize) -> ! {
         loop {
             if let Some(job) = self.look() {
-                job.help();
+                job.help(number);
             }
         }
     }
@@ -163,19 +165,11 @@ fn share(board: &Board, [n, ranges, helpers]: [usize; 3], f: &(dyn Fn(Range<usiz
     // SAFETY: only the lifetime is erased; `Guard` waits, before `f` goes out of scope, for every helper that
     // was let in, and helpers that come later are turned away before they look at it.
     let f: &'static (dyn Fn(Range<usize>) + Sync) = unsafe { std::mem::transmute(f) };
-    let job = Arc::new(Job {
-        f,
-        n,
-        ranges,
-        helpers,
-        next: AtomicUsize::new(0),
-        state: AtomicUsize::new(0),
-        panic: Mutex::new(None),
-    });
+    let job = Arc::new(Job::new(f, [n, ranges, helpers]));
     board.post(job.clone());
     {
         let _guard = Guard { job: &job, board };
-        job.work();
+        job.work(0);
     }
     let panic = job.panic.lock().unwrap_or_else(|e| e.into_inner()).take();
     if let Some(p) = panic {
@@ -189,37 +183,57 @@ struct Job {
     ranges: usize,
     /// Maximum number of helpers.
     helpers: usize,
-    next: AtomicUsize,
+    /// For the caller and each helper, how many ranges of its part are taken.
+    taken: SmallVec<[AtomicUsize; 4]>,
     /// The number of active helpers, and `CLOSED`.
     state: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 impl Job {
-    fn work(&self) {
+    fn new(f: &'static (dyn Fn(Range<usize>) + Sync), [n, ranges, helpers]: [usize; 3]) -> Job {
+        let taken = (0..=helpers).map(|_| AtomicUsize::new(0)).collect();
+        Job { f, n, ranges, helpers, taken, state: AtomicUsize::new(0), panic: Mutex::new(None) }
+    }
+    /// The ranges of a part.
+    fn part(&self, part: usize) -> Range<usize> {
+        let edge = |i: usize| self.ranges * i / self.taken.len();
+        edge(part)..edge(part + 1)
+    }
+    /// Works on a part, then on what is left of the others.
+    fn work(&self, own: usize) {
         let outer = INSIDE.replace(true);
         let _reset = Reset(outer);
         let (each, extra) = (self.n / self.ranges, self.n % self.ranges);
-        loop {
-            let i = self.next.fetch_add(1, Ordering::Relaxed);
-            if i >= self.ranges {
-                return;
+        for step in 0..self.taken.len() {
+            let part = (own + step) % self.taken.len();
+            let Range { start, end } = self.part(part);
+            loop {
+                let i = start + self.taken[part].fetch_add(1, Ordering::Relaxed);
+                if i >= end {
+                    break;
+                }
+                let first = i * each + i.min(extra);
+                (self.f)(first..first + each + (i < extra) as usize);
             }
-            let start = i * each + i.min(extra);
-            (self.f)(start..start + each + (i < extra) as usize);
         }
     }
-    fn wants_help(&self) -> bool {
-        self.state.load(Ordering::Relaxed) < self.helpers && self.next.load(Ordering::Relaxed) < self.ranges
+    /// Leaves no range to take.
+    fn stop(&self) {
+        self.taken.iter().for_each(|t| t.store(self.ranges, Ordering::Relaxed));
     }
-    fn help(&self) {
+    fn wants_help(&self) -> bool {
+        let left = |(part, taken): (usize, &AtomicUsize)| taken.load(Ordering::Relaxed) < self.part(part).len();
+        self.state.load(Ordering::Relaxed) < self.helpers && self.taken.iter().enumerate().any(left)
+    }
+    fn help(&self, number: usize) {
         let room = |s: usize| (s < self.helpers).then_some(s + 1); // `CLOSED` exceeds any number of helpers
         let entered = self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, room);
         if entered.is_err() {
             return;
         }
-        if let Err(p) = catch_unwind(AssertUnwindSafe(|| self.work())) {
-            self.next.store(self.ranges, Ordering::Relaxed);
+        if let Err(p) = catch_unwind(AssertUnwindSafe(|| self.work(1 + number % self.helpers))) {
+            self.stop();
             *self.panic.lock().unwrap_or_else(|e| e.into_inner()) = Some(p);
         }
         self.state.fetch_sub(1, Ordering::Release);
@@ -242,7 +256,7 @@ impl Drop for Guard<'_> {
     fn drop(&mut self) {
         let job = self.job;
         if std::thread::panicking() {
-            job.next.store(job.ranges, Ordering::Relaxed);
+            job.stop();
         }
         job.state.fetch_or(CLOSED, Ordering::AcqRel);
         let mut rounds = 0;
@@ -275,9 +289,9 @@ fn board(size: usize) -> Option<Arc<Board>> {
     }
     let pool = slot.get_or_insert_with(|| Pool { process, size: 0, board: Arc::new(Board::new()) });
     while pool.size < size {
-        let board = pool.board.clone();
-        let name = format!("rustgrad-{}", pool.size);
-        std::thread::Builder::new().name(name).spawn(move || board.serve()).ok()?;
+        let (board, number) = (pool.board.clone(), pool.size);
+        let name = format!("rustgrad-{number}");
+        std::thread::Builder::new().name(name).spawn(move || board.serve(number)).ok()?;
         pool.size += 1;
     }
     Some(pool.board.clone())
@@ -298,7 +312,7 @@ mod models {
             let other = board.clone();
             let helper = spawn(move || {
                 let job = other.jobs().iter().find(|j| j.wants_help()).cloned();
-                job.inspect(|job| job.help());
+                job.inspect(|job| job.help(0));
             });
             let visits = [AtomicUsize::new(0), AtomicUsize::new(0)];
             let state = gone.clone();
@@ -324,8 +338,7 @@ mod models {
             let other = board.clone();
             let helper = spawn(move || while other.look().is_none() {});
             let f: &(dyn Fn(Range<usize>) + Sync) = &|_| {};
-            let (next, state, panic) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
-            board.post(Arc::new(Job { f, n: 1, ranges: 1, helpers: 1, next, state, panic }));
+            board.post(Arc::new(Job::new(f, [1, 2, 1])));
             helper.join().unwrap();
         });
     }

@@ -143,11 +143,21 @@ unsafe fn run<T: Element, R: Scanner<T>>(rule: R, input: View, dim: usize, out: 
         // SAFETY: the caller's promise.
         return unsafe { job.blocks() };
     }
-    // Lines that are dense in memory are processed one by one, others a tile at a time.
-    let tile = if job.steps[0] <= across[0] || width == 1 { 1 } else { TILE };
+    // Lines that are dense in memory are processed one by one, or as a run if they are short and follow one another; others
+    // a tile at a time.
+    let follow = job.steps == [1; 3] && across == [job.length; 3];
+    let dense = job.steps[0] <= across[0] || width == 1;
+    let tile = if follow {
+        (RUN / job.length).max(1)
+    } else if dense {
+        1
+    } else {
+        TILE
+    };
     let tiles = width.div_ceil(tile);
     par_for(others.count() * tiles, (1 << 14) / (job.length * tile.min(width)), |range| {
         let mut at = others.walk(range.start / tiles);
+        let mut memory = job.memory(job.length * if follow { tile.min(width) } else { 1 });
         for unit in range {
             let start = unit % tiles * tile;
             let n = tile.min(width - start);
@@ -155,7 +165,9 @@ unsafe fn run<T: Element, R: Scanner<T>>(rule: R, input: View, dim: usize, out: 
             // SAFETY: the lines are those of the operands.
             unsafe {
                 if n == 1 {
-                    job.line(base, 0..job.length, rule.first());
+                    job.line(&mut memory, base, 0..job.length, rule.first());
+                } else if follow {
+                    job.followers(&mut memory, base, n);
                 } else {
                     job.lines(base, n, across);
                 }
@@ -165,6 +177,12 @@ unsafe fn run<T: Element, R: Scanner<T>>(rule: R, input: View, dim: usize, out: 
             }
         }
     });
+}
+
+/// A run, and the places of its extremes.
+struct Memory<T> {
+    values: Vec<T>,
+    places: Vec<i64>,
 }
 
 struct Job<'a, T, R> {
@@ -192,8 +210,11 @@ impl<T: Element, R: Scanner<T>> Job<'_, T, R> {
             let next = self.rule.step(acc, *start).0;
             *start = std::mem::replace(&mut acc, next);
         }
-        // SAFETY: blocks are disjoint parts of the line.
-        par_for(starts.len(), 1, |blocks| blocks.for_each(|b| unsafe { self.line([0; 3], range(b), starts[b]) }));
+        par_for(starts.len(), 1, |blocks| {
+            let mut memory = self.memory(BLOCK);
+            // SAFETY: blocks are disjoint parts of the line.
+            blocks.for_each(|b| unsafe { self.line(&mut memory, [0; 3], range(b), starts[b]) });
+        });
     }
 
     /// The total of a part of the only line.
@@ -214,13 +235,39 @@ impl<T: Element, R: Scanner<T>> Job<'_, T, R> {
         lanes.into_iter().fold(self.rule.first(), |acc, lane| self.rule.step(acc, lane).0)
     }
 
-    /// Part of a line, starting from the accumulated value before it.
-    unsafe fn line(&self, base: [usize; 3], part: Range<usize>, mut acc: T) {
+    /// For so many elements, or a run.
+    fn memory(&self, elements: usize) -> Memory<T> {
+        // Bounded by a run.
+        let values = vec![T::default(); RUN.min(elements)];
+        // Bounded by a run.
+        let places = vec![0; if self.indexed { values.len() } else { 0 }];
+        Memory { values, places }
+    }
+
+    /// Lines that follow one another in all operands, a run of them at most.
+    unsafe fn followers(&self, memory: &mut Memory<T>, base: [usize; 3], count: usize) {
         let [input, out, index] = &self.views;
-        // Bounded by a run.
-        let mut buffer = vec![T::default(); RUN.min(part.len())];
-        // Bounded by a run.
-        let mut places = vec![0i64; if self.indexed { buffer.len() } else { 0 }];
+        let n = count * self.length;
+        let Memory { values, places } = memory;
+        // SAFETY: the lines lie inside the operands and fit the buffers.
+        unsafe {
+            load(input.dtype, input.at(base[0]), 1, n, values.as_mut_ptr());
+            if self.indexed {
+                for (x, p) in values[..n].chunks_exact_mut(self.length).zip(places.chunks_exact_mut(self.length)) {
+                    self.extremes(self.rule.first(), 0, x, p, 0);
+                }
+                store(DType::I64, index.at(base[2]), 1, n, places.as_ptr());
+            } else {
+                values[..n].chunks_exact_mut(self.length).for_each(|x| _ = self.accumulate(self.rule.first(), x));
+            }
+            store(out.dtype, out.at(base[1]), 1, n, values.as_ptr());
+        }
+    }
+
+    /// Part of a line, starting from the accumulated value before it.
+    unsafe fn line(&self, memory: &mut Memory<T>, base: [usize; 3], part: Range<usize>, mut acc: T) {
+        let [input, out, index] = &self.views;
+        let Memory { values: buffer, places } = memory;
         let mut place = 0;
         for start in part.clone().step_by(RUN) {
             let n = RUN.min(part.end - start);
@@ -229,22 +276,26 @@ impl<T: Element, R: Scanner<T>> Job<'_, T, R> {
             unsafe {
                 load(input.dtype, input.at(at[0]), self.steps[0], n, buffer.as_mut_ptr());
                 let x = &mut buffer[..n];
-                if places.is_empty() {
-                    acc = self.accumulate(acc, x);
+                if self.indexed {
+                    (acc, place) = self.extremes(acc, place, x, places, start);
+                    store(DType::I64, index.at(at[2]), self.steps[2], n, places.as_ptr());
                 } else {
-                    for (i, (x, p)) in x.iter_mut().zip(&mut places).enumerate() {
-                        let took;
-                        (acc, took) = self.rule.step(acc, *x);
-                        place = if took { (start + i) as i64 } else { place };
-                        (*x, *p) = (acc, place);
-                    }
+                    acc = self.accumulate(acc, x);
                 }
                 store(out.dtype, out.at(at[1]), self.steps[1], n, buffer.as_ptr());
-                if !places.is_empty() {
-                    store(DType::I64, index.at(at[2]), self.steps[2], n, places.as_ptr());
-                }
             }
         }
+    }
+
+    /// Accumulates a run in place from `start` of its line on, with the places of what was taken; returns the last of both.
+    fn extremes(&self, mut acc: T, mut place: i64, x: &mut [T], places: &mut [i64], start: usize) -> (T, i64) {
+        for (i, (x, p)) in x.iter_mut().zip(places).enumerate() {
+            let took;
+            (acc, took) = self.rule.step(acc, *x);
+            place = if took { (start + i) as i64 } else { place };
+            (*x, *p) = (acc, place);
+        }
+        (acc, place)
     }
 
     /// Accumulates a run in place; returns the last value.

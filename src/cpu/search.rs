@@ -23,26 +23,34 @@ pub fn places<T: PartialOrd + Copy + Sync>(sorted: &[T], values: &[T], rows: usi
     let (n, m) = (sorted.len() / rows.max(1), values.len() / rows.max(1));
     let out = SendPtr(out.as_mut_ptr());
     par_for(values.len(), GRAIN, |range| {
-        let mut i = range.start;
-        while i < range.end {
-            let (row, end) = (i / m, range.end.min((i / m + 1) * m).min(i + ABREAST));
-            let found = abreast(&sorted[row * n..(row + 1) * n], &values[i..end], right);
-            for (k, place) in found[..end - i].iter().enumerate() {
+        for i in range.clone().step_by(ABREAST) {
+            let found = abreast(sorted, n, &values[i..range.end.min(i + ABREAST)], [i, m], right);
+            for (k, place) in found.iter().enumerate().take(range.end - i) {
                 // SAFETY: `out` is as long as `values`, and ranges are disjoint.
                 unsafe { *out.at(i + k) = *place as i64 };
             }
-            i = end;
         }
     });
 }
 
-/// The positions of up to `ABREAST` values in one row.
+/// The positions of up to `ABREAST` values, each in its row of `n`: `m` values share a row, and the first is number `i`.
 #[inline]
-fn abreast<T: PartialOrd + Copy>(sorted: &[T], values: &[T], right: bool) -> [usize; ABREAST] {
-    let (mut from, mut to) = ([0; ABREAST], [sorted.len(); ABREAST]);
-    let Some(&first) = values.first() else { return from };
+fn abreast<T: PartialOrd + Copy>(
+    sorted: &[T],
+    n: usize,
+    values: &[T],
+    [i, m]: [usize; 2],
+    right: bool,
+) -> [usize; ABREAST] {
+    let Some(&first) = values.first() else { return [0; ABREAST] };
+    let last = values.len() - 1;
+    let starts: [usize; ABREAST] = match i / m {
+        row if (i + last) / m == row => [row * n; ABREAST],
+        _ => std::array::from_fn(|k| (i + k.min(last)) / m * n),
+    };
+    let (mut from, mut to) = (starts, starts.map(|start| start + n));
     let values: [T; ABREAST] = std::array::from_fn(|k| values.get(k).copied().unwrap_or(first));
-    for _ in 0..usize::BITS - sorted.len().leading_zeros() {
+    for _ in 0..usize::BITS - n.leading_zeros() {
         for ((from, to), &value) in from.iter_mut().zip(&mut to).zip(&values) {
             let middle = *from + (*to - *from) / 2;
             let Some(&x) = sorted.get(middle).filter(|_| *from < *to) else { continue };
@@ -51,7 +59,7 @@ fn abreast<T: PartialOrd + Copy>(sorted: &[T], values: &[T], right: bool) -> [us
             (*from, *to) = if beyond { (*from, middle) } else { (middle + 1, *to) };
         }
     }
-    from
+    std::array::from_fn(|k| from[k] - starts[k])
 }
 
 /// The largest of some integers, and whether any is negative.
@@ -116,7 +124,7 @@ mod tests {
     #[test]
     fn places_are_those_of_the_standard_search() {
         let mut rng = Rng(61);
-        for (rows, n, m) in [(1, 0, 5), (1, 1, 9), (3, 7, 10), (2, 1000, 3000), (5, 64, 1)] {
+        for (rows, n, m) in [(1, 0, 5), (1, 1, 9), (3, 7, 10), (2, 1000, 3000), (5, 64, 1), (19, 5, 3)] {
             let mut sorted: Vec<i64> = (0..rows * n).map(|_| rng.below(2 * n) as i64).collect();
             sorted.chunks_mut(n.max(1)).for_each(|row| row.sort_unstable());
             let values: Vec<i64> = (0..rows * m).map(|_| rng.below(2 * n + 3) as i64 - 1).collect();

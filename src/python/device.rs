@@ -53,10 +53,10 @@ pub fn _gpu_device_name(index: usize) -> PyResult<String> {
 pub fn _gpu_synchronize(py: Python) -> PyResult<()> {
     Ok(py.detach(gpu::synchronize)?)
 }
-/// Of one GPU: bytes held by tensors, the most that they held, and bytes held with the pool.
+/// Of one GPU: bytes held by tensors and the most that they held, bytes held with the pool and the most of these.
 #[pyfunction]
 #[pyo3(signature = (index=0))]
-pub fn _gpu_memory(index: usize) -> (usize, usize, usize) {
+pub fn _gpu_memory(index: usize) -> (usize, usize, usize, usize) {
     gpu::memory(index).into()
 }
 #[pyfunction]

@@ -283,7 +283,7 @@ pub fn _memory(device: &str) -> PyResult<(usize, usize)> {
     Ok(match Name::parse(device)?.device()? {
         Device::Cpu => (crate::cpu::pool::memory_allocated(), crate::cpu::pool::memory_reserved()),
         Device::Gpu(i) => {
-            let [allocated, _, reserved] = crate::gpu::memory(i as usize);
+            let [allocated, _, reserved, _] = crate::gpu::memory(i as usize);
             (allocated, reserved)
         }
         Device::Meta => (0, 0),

@@ -26,6 +26,7 @@ __all__ = [
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]
 
 
@@ -279,6 +280,10 @@ def register_multi_grad_hook(
         return hook
 
     return _Handles(t.register_hook(make(i)) for i, t in enumerate(tensors))
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """No effect: a device has one stream."""
 
 
 def __dir__() -> list[str]:

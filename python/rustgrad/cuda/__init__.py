@@ -38,6 +38,7 @@ __all__ = [
     "get_rng_state",
     "get_rng_state_all",
     "graph",
+    "init",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
@@ -47,6 +48,7 @@ __all__ = [
     "manual_seed_all",
     "ipc_collect",
     "max_memory_allocated",
+    "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",
@@ -161,6 +163,11 @@ def max_memory_allocated(device: DeviceLike | None = None) -> int:
     return _gpu.max_memory_allocated(device) if is_available() else 0
 
 
+def max_memory_reserved(device: DeviceLike | None = None) -> int:
+    """The most of `memory_reserved` since the start or since `reset_peak_memory_stats`; 0 without a device."""
+    return _gpu.max_memory_reserved(device) if is_available() else 0
+
+
 def memory_reserved(device: DeviceLike | None = None) -> int:
     """Bytes in use and in the pool of the device; 0 without one."""
     return _gpu.memory_reserved(device) if is_available() else 0
@@ -210,6 +217,11 @@ def manual_seed(seed: int) -> None:
 
 
 manual_seed_all = manual_seed
+
+
+def init() -> None:
+    """RuntimeError without a device; with one there is nothing to do."""
+    _gpu_or("current_device")
 
 
 def is_initialized() -> bool:

@@ -18,6 +18,7 @@ from ._attention import (  # the private ones too: subclasses of PyTorch's layer
     _none_or_dtype,  # noqa: F401
     multi_head_attention_forward,
 )
+from ._grouped import grouped_mm
 from ._losses import linear_cross_entropy, triplet_margin_with_distance_loss
 from ._norms import batch_norm, group_norm, instance_norm, local_response_norm
 from ._pooling import *  # noqa: F403
@@ -28,6 +29,7 @@ __all__ = [
     "conv_tbc",
     "grad",
     "group_norm",
+    "grouped_mm",
     "instance_norm",
     "legacy_reduction",
     "linear_cross_entropy",

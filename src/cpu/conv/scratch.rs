@@ -137,11 +137,14 @@ impl Stripe {
             }
             let from = from as *const U::Float;
             match along {
+                1 if n < U::LANES => U::store_first(to, U::load_first(from, n), n),
                 1 => {
-                    for i in (0..n).step_by(U::LANES) {
-                        let lanes = U::LANES.min(n - i);
-                        U::store_first(to.add(i), U::load_first(from.add(i), lanes), lanes);
+                    // The last vector meets the one before it.
+                    let last = n - U::LANES;
+                    for i in (0..last).step_by(U::LANES) {
+                        U::store(to.add(i), U::load(from.add(i)));
                     }
+                    U::store(to.add(last), U::load(from.add(last)));
                 }
                 // A distance that is known becomes vector code.
                 2 => (0..n).for_each(|i| *to.add(i) = *from.add(i * 2)),

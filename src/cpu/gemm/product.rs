@@ -8,7 +8,7 @@ use super::tiles::{
     self, Below, Beside, Finish, Job, LARGEST_SIDE, MANY, Pack, Panel, Rows, Start, TALLEST, Tile, Unit, VECTORS,
     Vectors, WIDEST, tile_size,
 };
-use super::{Matrix, Multiply, dots};
+use super::{Matrix, Multiply, dots, tiny};
 use crate::cpu::scratch::Temp;
 use crate::error::Result;
 use std::mem::MaybeUninit;
@@ -42,6 +42,8 @@ pub(super) struct Plan {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
+    /// Without tiles.
+    Tiny(tiny::Way),
     /// As sums over vectors of terms.
     Dots,
     /// As tiles of the product, or of its transpose.
@@ -105,6 +107,9 @@ impl Plan {
     /// For `out = a @ b` of a size `[m, n, k]`; the strides are those of `a`, `b` and `out`.
     pub(super) fn new<T: Vectors>([m, n, k]: [usize; 3], [a, b, out]: [Strides; 3]) -> Plan {
         let [tall, wide] = tile_size::<T>();
+        if let Some(way) = tiny::way([m, n, k], a, b) {
+            return Plan { way: Way::Tiny(way), terms: k, cols: wide };
+        }
         let lanes = wide / VECTORS;
         let back = |s: Strides| [s[1], s[0]];
         let plain = cost([m, n, k], a, b, out, lanes);
@@ -134,7 +139,7 @@ impl Plan {
     fn smallest_part<T: Vectors>(&self) -> [usize; 2] {
         let [tall, wide] = tile_size::<T>();
         match self.way {
-            Way::Dots => [16, 16],
+            Way::Tiny(_) | Way::Dots => [16, 16],
             Way::Tiles { flipped: false, .. } => [4 * tall, 2 * wide],
             Way::Tiles { flipped: true, .. } => [2 * wide, 4 * tall],
         }
@@ -151,10 +156,12 @@ impl Plan {
         [a, b, old, out]: [Matrix<T>; 4],
         factors: [T; 2],
     ) -> Result<()> {
-        let Way::Tiles { flipped, rows, packed } = self.way else {
+        let (flipped, rows, packed) = match self.way {
+            Way::Tiles { flipped, rows, packed } => (flipped, rows, packed),
             // SAFETY: the caller's promise.
-            unsafe { dots::multiply([m, n, k], a, b, [old, out], factors) };
-            return Ok(());
+            Way::Tiny(way) => return Ok(unsafe { tiny::multiply(way, [m, n, k], [a, b, old, out], factors) }),
+            // SAFETY: the caller's promise.
+            Way::Dots => return Ok(unsafe { dots::multiply([m, n, k], a, b, [old, out], factors) }),
         };
         let (size, [a, b]) = if flipped { ([n, m, k], [b.t(), a.t()]) } else { ([m, n, k], [a, b]) };
         let [old, out] = [old, out].map(|x| if flipped { x.t() } else { x });

@@ -172,13 +172,11 @@ unsafe fn typed<T: Element, C: Combine>(
                 first: index.ptr as usize,
                 found: &found,
             };
-            // SAFETY: the caller guarantees the operands.
-            unsafe {
-                if along {
-                    (0..n).for_each(|j| line.from(j * d_out, j * di, j * ds).run(length, 0, index_step, source_step));
-                } else {
-                    (0..length).for_each(|k| line.from(0, k * index_step, k * source_step).run(n, d_out, di, ds));
-                }
+            let (tile, lines) = ((n, [d_out, di, ds]), (length, [0, index_step, source_step]));
+            let ((lines, next), (count, steps)) = if along { (tile, lines) } else { (lines, tile) };
+            for k in 0..lines {
+                // SAFETY: the caller guarantees the operands.
+                unsafe { line.from(next.map(|step| k * step)).run(count, steps) };
             }
             if start + n == width {
                 at.step();
@@ -204,13 +202,13 @@ struct Line<'a, T, C> {
 }
 impl<T: Element, C: Combine> Line<'_, T, C> {
     #[inline(always)]
-    fn from(self, out: usize, index: usize, source: usize) -> Self {
+    fn from(self, [out, index, source]: [usize; 3]) -> Self {
         let (o, i, s) = (self.out.wrapping_add(out), self.index.wrapping_add(index), self.source.wrapping_add(source));
         Line { out: o, index: i, source: s, ..self }
     }
     /// `n` updates, with these steps.
     #[inline(always)]
-    unsafe fn run(self, n: usize, d_out: usize, di: usize, ds: usize) {
+    unsafe fn run(self, n: usize, [d_out, di, ds]: [usize; 3]) {
         let Line { out, index, source, size, stride, rule, .. } = self;
         // SAFETY: the caller's promise about the operands; an index is used only if it is below the size.
         unsafe {
@@ -229,10 +227,6 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
                 // the next index.
                 let (index, source) = (std::slice::from_raw_parts(index, n), std::slice::from_raw_parts(source, n));
                 let ((groups, last), (values, rest)) = (index.as_chunks::<8>(), source.as_chunks::<8>());
-                let one = |i: &i64, place: std::result::Result<usize, i64>, x: T| match place {
-                    Ok(place) => update_one(out.add(place), x, rule),
-                    Err(bad) => self.report(i, bad),
-                };
                 let last_place = size as i64 - 1;
                 for (group, &values) in groups.iter().zip(values) {
                     // Volatile as in `at_use`.
@@ -242,9 +236,9 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
                         (0..8).for_each(|k| update_one(out.add(places[k] as usize), values[k], rule));
                         continue;
                     }
-                    (0..8).for_each(|k| one(&group[k], in_range(places[k], size), values[k]));
+                    self.checked(group, |k| places[k], &values);
                 }
-                return last.iter().zip(rest).for_each(|(i, &x)| one(i, at_use(i, size), x));
+                return self.checked(last, |k| (&raw const last[k]).read_volatile(), rest);
             }
             for t in 0..n {
                 let i = index.add(t * di);
@@ -252,6 +246,17 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
                     Ok(place) => update_one(out.add(place * stride + t * d_out), *source.add(t * ds), rule),
                     Err(bad) => self.report(i, bad),
                 }
+            }
+        }
+    }
+    /// Updates of which some may have a wrong index, read by `place`: those without, and a report of the others.
+    #[inline(never)]
+    unsafe fn checked(&self, index: &[i64], place: impl Fn(usize) -> i64, source: &[T]) {
+        for (k, (i, &x)) in index.iter().zip(source).enumerate() {
+            match in_range(place(k), self.size) {
+                // SAFETY: the place is one of the destination's.
+                Ok(place) => unsafe { update_one(self.out.add(place), x, self.rule) },
+                Err(bad) => self.report(i, bad),
             }
         }
     }

@@ -27,6 +27,16 @@ pub struct At<'a, T> {
     mark: PhantomData<T>,
 }
 
+/// The rows where runs of elements begin, and their lengths: all of it is one where an operand is dense.
+fn runs([rows, cols]: [usize; 2], strides: &[usize]) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let (rows, n) = match strides == [cols, 1] {
+        _ if rows == 0 || cols == 0 => (0, 0),
+        true => (1, rows * cols),
+        false => (rows, cols),
+    };
+    (0..rows).map(move |i| (i, n))
+}
+
 impl<T: Field> At<'_, T> {
     /// The address of the core of an operand, its sizes and strides.
     fn core(&self, k: usize) -> (*mut u8, &[usize], &[usize]) {
@@ -41,20 +51,14 @@ impl<T: Field> At<'_, T> {
     /// Operand `k` as a matrix.
     pub fn matrix(&self, k: usize) -> Mat<T> {
         let (ptr, shape, strides) = self.core(k);
-        let mut m = Mat::zeros(shape[0], shape[1]);
+        let mut m: Mat<T> = Mat::zeros(shape[0], shape[1]);
         let dtype = self.views[k].dtype;
-        let rows = if m.cols == 0 { 0 } else { m.rows };
-        for i in 0..rows {
-            // SAFETY: the row lies within the operand.
+        for (i, n) in runs([m.rows, m.cols], strides) {
+            // SAFETY: the rows lie within the operand, and follow one another in the matrix.
             unsafe {
-                load(
-                    dtype,
-                    ptr.wrapping_add(i * strides[0] * dtype.size()),
-                    strides[1],
-                    m.cols,
-                    m.row_mut(i).as_mut_ptr(),
-                )
-            };
+                let from = ptr.wrapping_add(i * strides[0] * dtype.size());
+                load(dtype, from, strides[1], n, m.data.as_mut_ptr().add(i * m.cols));
+            }
         }
         m
     }
@@ -77,12 +81,12 @@ impl<T: Field> At<'_, T> {
         let (ptr, shape, strides) = self.core(k);
         assert_eq!(shape, [m.rows, m.cols]);
         let dtype = self.views[k].dtype;
-        let rows = if m.cols == 0 { 0 } else { m.rows };
-        for i in 0..rows {
-            // SAFETY: the row lies within the output, which only this matrix of the batch writes.
+        for (i, n) in runs([m.rows, m.cols], strides) {
+            // SAFETY: the rows lie within the output, which only this matrix of the batch writes.
             unsafe {
-                store(dtype, ptr.wrapping_add(i * strides[0] * dtype.size()), strides[1], m.cols, m.row(i).as_ptr())
-            };
+                let to = ptr.wrapping_add(i * strides[0] * dtype.size());
+                store(dtype, to, strides[1], n, m.data.as_ptr().add(i * m.cols));
+            }
         }
     }
     pub fn store_vector<E: Element>(&self, k: usize, v: &[E]) {

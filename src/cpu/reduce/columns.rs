@@ -5,7 +5,7 @@ use super::loop_nest::LoopNest;
 use super::reducer::{Columns, Merge, Reducer};
 use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
-use crate::cpu::view::{SendPtr, load, store};
+use crate::cpu::view::{SendPtr, load};
 use crate::dtype::Element;
 use crate::error::Result;
 use crate::rt::reserve::filled;
@@ -110,7 +110,7 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
         // Bounded by the width of a tile.
         let y: Vec<R::Out> = acc.iter().map(|&a| self.rule.finish(a, self.total)).collect();
         // SAFETY: the tile lies inside the output.
-        unsafe { store(self.out.dtype, self.out.at(offset), t.out_stride, n, y.as_ptr()) }
+        unsafe { self.write(offset, t.out_stride, y.as_ptr(), n) }
     }
 
     /// The accumulators of one part of a tile's rows.

@@ -7,6 +7,7 @@
 
 use super::loop_nest::{LoopNest, Pairwise};
 use super::reducer::{Block, Reducer};
+use super::rows::SHORT;
 use crate::cpu::parallel::par_for;
 use crate::cpu::view::{SendPtr, View, load, store};
 use crate::dtype::Element;
@@ -91,7 +92,15 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
     fn finish(&self, offset: usize, acc: R::Acc) {
         let y = self.rule.finish(acc, self.total);
         // SAFETY: the offset is one of the output's.
-        unsafe { store(self.out.dtype, self.out.at(offset), 1, 1, &y) }
+        unsafe { self.write(offset, 1, &y, 1) }
+    }
+    /// Writes neighbouring results.
+    ///
+    /// # Safety
+    /// There are so many, and the output has room for them.
+    pub unsafe fn write(&self, offset: usize, step: usize, results: *const R::Out, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { store(self.out.dtype, self.out.at(offset), step, count, results) }
     }
     fn merge(&self, accs: impl Iterator<Item = R::Acc>) -> R::Acc {
         let mut all = Pairwise::new();
@@ -109,11 +118,12 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
         let per_run = run.div_ceil(R::BLOCK);
         let pieces = outer * per_run;
         let parts = self.parts(results, 1, pieces);
+        if pieces == 1 && run <= SHORT {
+            // SAFETY: the caller's promise.
+            unsafe { self.by_short_rows(kept, run, stride) };
+            return Ok(());
+        }
         let fold = |base: usize, part: usize| {
-            if pieces == 1 {
-                // SAFETY: the run lies inside the input.
-                return unsafe { self.block(base, stride, run) };
-            }
             let (from, to) = (pieces * part / parts, pieces * (part + 1) / parts);
             let mut at = folded.walk(from / per_run);
             self.merge((from..to).map(|piece| {
@@ -185,8 +195,8 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
         Ok(())
     }
 
-    /// Folds one run.
-    #[inline(always)]
+    /// Folds one run: much code, and so a function of its own.
+    #[inline(never)]
     unsafe fn block(&self, offset: usize, stride: usize, n: usize) -> R::Acc {
         let x = self.input.at(offset);
         // SAFETY: the caller guarantees the run.

@@ -8,6 +8,7 @@ pub(crate) mod loop_nest;
 pub mod reducer;
 pub mod reducers;
 mod columns;
+mod rows;
 #[cfg(test)]
 mod tests;
 

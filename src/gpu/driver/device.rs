@@ -164,12 +164,9 @@ impl Driver {
     pub(super) fn existing_fault_block(&'static self) -> Option<&'static GpuBuffer> {
         self.fault_block.get()
     }
-    /// Bytes held by live buffers, the most that they held, and bytes held with the pool.
-    pub fn memory(&self) -> [usize; 3] {
-        self.connection.as_ref().map_or([0; 3], |m| {
-            let pool = m.pool();
-            [pool.allocated(), pool.peak(), pool.reserved()]
-        })
+    /// Bytes held by live buffers and the most that they held, bytes held with the pool and the most of these.
+    pub fn memory(&self) -> [usize; 4] {
+        self.connection.as_ref().map_or([0; 4], |m| m.pool().bytes())
     }
     pub fn reset_peak_memory(&self) {
         if let Some(connection) = &self.connection {

@@ -93,8 +93,8 @@ pub fn properties(_index: usize) -> Result<Vec<(&'static str, String)>> {
 pub fn synchronize() -> Result<()> {
     Ok(())
 }
-pub fn memory(_index: usize) -> [usize; 3] {
-    [0; 3]
+pub fn memory(_index: usize) -> [usize; 4] {
+    [0; 4]
 }
 pub fn reset_peak_memory(_index: usize) {}
 pub fn empty_cache() {}

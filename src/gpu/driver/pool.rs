@@ -26,6 +26,7 @@ pub(super) struct Pool {
     live_bytes: u64,
     peak_bytes: u64,
     free_bytes: u64,
+    peak_reserved: u64,
     created: u64,
     reused: u64,
 }
@@ -67,6 +68,7 @@ impl Pool {
     fn lend(&mut self, size: u64) {
         self.live_bytes += size;
         self.peak_bytes = self.peak_bytes.max(self.live_bytes);
+        self.peak_reserved = self.peak_reserved.max(self.live_bytes + self.free_bytes);
     }
     pub fn give(&mut self, memory: Memory) {
         let size = memory.size;
@@ -78,17 +80,14 @@ impl Pool {
         self.free.clear();
         self.free_bytes = 0;
     }
-    pub fn allocated(&self) -> usize {
-        self.live_bytes as usize
-    }
-    pub fn peak(&self) -> usize {
-        self.peak_bytes as usize
+    /// Bytes in use and the most of them, bytes held in all and the most of them.
+    pub fn bytes(&self) -> [usize; 4] {
+        let reserved = self.live_bytes + self.free_bytes;
+        [self.live_bytes, self.peak_bytes, reserved, self.peak_reserved].map(|b| b as usize)
     }
     pub fn reset_peak(&mut self) {
         self.peak_bytes = self.live_bytes;
-    }
-    pub fn reserved(&self) -> usize {
-        (self.live_bytes + self.free_bytes) as usize
+        self.peak_reserved = self.live_bytes + self.free_bytes;
     }
     pub fn counters(&self) -> [(&'static str, u64); 4] {
         [

@@ -65,13 +65,13 @@ pub fn synchronize() -> Result<()> {
     open_drivers().try_for_each(|(_, driver)| driver.synchronize())
 }
 
-/// Bytes held by the live buffers of a device, the most that they held since the peak was reset, and bytes held with
-/// the pool.
-pub fn memory(index: usize) -> [usize; 3] {
-    open(index).map_or([0; 3], Driver::memory)
+/// Bytes held by the live buffers of a device and the most that they held since the peak was reset, bytes held with
+/// the pool and the most of these.
+pub fn memory(index: usize) -> [usize; 4] {
+    open(index).map_or([0; 4], Driver::memory)
 }
 
-/// Starts the peak of `memory` again from what is held now.
+/// Starts the peaks of `memory` again from what is held now.
 pub fn reset_peak_memory(index: usize) {
     if let Some(driver) = open(index) {
         driver.reset_peak_memory();

@@ -5,8 +5,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::broadcast;
 use crate::op::*;
-use crate::ops::movement::flip_roll::ROLL;
-use crate::ops::view::reshape::EXPAND;
+use crate::ops::movement::cat::STACK;
+use crate::ops::view::reshape::SELECT;
+use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&LINALG_CROSS, &CROSS];
 
@@ -26,9 +27,10 @@ fn product(c: &Call) -> Result<Outputs> {
     if a.dtype() == DType::Bool {
         return Err(Error::not_implemented("\"cross\" not implemented for 'Bool'"));
     }
-    let shape = broadcast(a.shape(), b.shape())?;
-    let turned = |t, by: i64| ROLL.call((EXPAND.call((t, &*shape)), [-by], [at as i64]));
-    (turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)).outputs()
+    broadcast(a.shape(), b.shape())?;
+    let part = |t: &Tensor, i: i64| SELECT.call((t, at as i64, i % 3));
+    let parts = (0..3).map(|i| (part(a, i + 1) * part(b, i + 2) - part(a, i + 2) * part(b, i + 1)).ok());
+    STACK.calls((parts.collect::<Result<Vec<_>>>()?, at as i64))
 }
 
 pub static LINALG_CROSS: Op = Op {

@@ -2,9 +2,10 @@
 
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
+from .replicate import parallel_apply, replicate
 from .scatter_gather import gather, scatter
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "scatter"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
 
 
 def __dir__() -> list[str]:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from ... import cuda
-from ..._base import Tensor, device
+from ..._base import Tensor, device, is_grad_enabled
 from ..._typing import DeviceLike
 from ..modules.module import Module
+from .replicate import parallel_apply, replicate
+from .scatter_gather import gather, scatter_kwargs
 
 __all__ = ["DataParallel", "data_parallel"]
 
@@ -75,6 +77,25 @@ class DataParallel(Module, Generic[T]):
                 )
         inputs, kwargs = _moved(inputs, self.src_device_obj), _moved(kwargs, self.src_device_obj)
         return _moved(self.module(*inputs, **kwargs), device("cuda", self.output_device))
+
+
+    def scatter(
+        self, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, device_ids: Sequence[int | DeviceLike]
+    ) -> Any:
+        """Inputs and keyword arguments for each device: `nn.parallel.scatter` along `dim`."""
+        return scatter_kwargs(inputs, kwargs, device_ids, self.dim)
+
+    def replicate(self, module: T, device_ids: Sequence[int | DeviceLike]) -> list[T]:
+        """A copy of the module for each device; gradients flow back where they are recorded."""
+        return replicate(module, device_ids, not is_grad_enabled())
+
+    def parallel_apply(self, replicas: Sequence[T], inputs: Sequence[Any], kwargs: Any) -> list[Any]:
+        """The result of each copy."""
+        return parallel_apply(replicas, inputs, kwargs, self.device_ids[: len(replicas)])
+
+    def gather(self, outputs: Any, output_device: int | DeviceLike) -> Any:
+        """The results of all devices on one: `nn.parallel.gather` along `dim`."""
+        return gather(outputs, output_device, self.dim)
 
 
 def data_parallel(

@@ -1,0 +1,81 @@
+"""Copies of a module on several devices, and their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from ..._base import device
+from ..._typing import DeviceLike
+from ..modules.module import Module
+
+__all__ = ["parallel_apply", "replicate"]
+
+T = TypeVar("T", bound=Module)
+
+
+def _copied(tensors, place, detach):
+    """By identity, so that what modules share their copies share too; gradients reach the originals unless `detach`."""
+    return {id(t): (t.detach() if detach or not t.requires_grad else t).to(place, copy=True) for t in tensors}
+
+
+def _replica(network, place, detach):
+    copies = _copied([*network.parameters(), *network.buffers()], place, detach)
+    modules = {id(module): module._replicate_for_data_parallel() for module in network.modules()}
+    for module in network.modules():
+        replica = modules[id(module)]
+        replica._former_parameters = {}
+        for key, child in module._modules.items():
+            replica._modules[key] = None if child is None else modules[id(child)]
+        for key, param in module._parameters.items():
+            if param is None:
+                replica._parameters[key] = None
+            else:  # no leaf any more, so an attribute like others
+                replica._former_parameters[key] = copies[id(param)]
+                object.__setattr__(replica, key, copies[id(param)])
+        for key, buffer in module._buffers.items():
+            replica._buffers[key] = None if buffer is None else copies[id(buffer)]
+    return modules[id(network)]
+
+
+def replicate(network: T, devices: Sequence[int | DeviceLike], detach: bool = False) -> list[T]:
+    """One copy of a module for each device.
+
+    Parameters of copies are copies of those of `network`, to which gradients flow back.
+
+    Args:
+        network (Module): the module.
+        devices (sequence of int or device): where the copies are.
+        detach (bool): whether gradients end at the copies.
+    """
+    places = [device("cuda", place) if isinstance(place, int) else device(place) for place in devices]
+    return [_replica(network, place, detach) for place in places]
+
+
+def parallel_apply(
+    modules: Sequence[Module],
+    inputs: Sequence[Any],
+    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: Sequence[int | DeviceLike | None] | None = None,
+) -> list[Any]:
+    """Calls each module with its own input. Devices work side by side, since calls return before the work is done.
+
+    Args:
+        modules (sequence of Module): what is called.
+        inputs (sequence): for each module a tuple or list of arguments, or its only argument.
+        kwargs_tup (sequence of dict, optional): keyword arguments for each module.
+        devices (sequence, optional): accepted; ops run where their tensors are.
+
+    Raises:
+        AssertionError: sequences of different lengths.
+    """
+    kwargs_tup = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
+    for name, given in (("inputs", inputs), ("kwargs_tup", kwargs_tup), ("devices", devices)):
+        if given is not None and len(given) != len(modules):
+            raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of {name} {len(given)}")
+    calls = zip(modules, inputs, kwargs_tup, strict=True)
+    return [m(*(given if isinstance(given, (list, tuple)) else (given,)), **kwargs) for m, given, kwargs in calls]
+
+
+def __dir__() -> list[str]:
+    return __all__
