@@ -233,14 +233,22 @@ def loading(torch) -> dict:
 
 
 def short_rows(torch) -> dict:
-    """Softmax of short rows, and of scores under a mask."""
+    """Softmax of short rows, and of scores under a mask; reductions, scans and products of few elements each."""
     short, scores = torch.rand(65536, 16), torch.rand(32, 64, 64)
+    flags, square, ends = short > 0.5, torch.rand(16384, 4, 4), torch.rand(65536, 4)
     hidden = torch.ones(64, 64, dtype=torch.bool).triu(1)
     return {
         "softmax(1), 65536 x 16": timed(lambda: torch.softmax(short, 1)),
         "softmax(-1) of masked 32 x 64 x 64": timed(
             lambda: torch.softmax(scores.masked_fill(hidden, float("-inf")), -1)
         ),
+        "sum(1), 65536 x 16": timed(lambda: short.sum(1)),
+        "sum(1) of bool, 65536 x 16": timed(lambda: flags.sum(1)),
+        "max(1), 65536 x 16": timed(lambda: short.max(1)),
+        "cumsum(1), 65536 x 16": timed(lambda: short.cumsum(1)),
+        "16,384 products of 4 x 4": timed(lambda: square @ square),
+        "65536 x 4 by a vector": timed(lambda: ends @ ends[0]),
+        "einsum of rows, 65536 x 16": timed(lambda: torch.einsum("bi,bi->b", short, short)),
     }
 
 

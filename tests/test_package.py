@@ -367,7 +367,7 @@ def test_the_command_line_is_that_of_python(tmp_path):
 def test_absent_names_say_where_the_list_stands(torch):
     for module, name in (
         (torch, "nested"),
-        (torch.nn.functional, "grouped_mm"),
+        (torch.nn.functional, "scaled_mm"),
         (torch.optim, "LBFGSX"),
     ):
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'; if PyTorch has it, it is not here yet"):

@@ -46,7 +46,7 @@ class Methods:
         """False: memory need not be pinned."""
         return False
 
-    def record_stream(self, stream):
+    def record_stream(self, s):
         """No effect: a device has one stream, so that memory is never used again too early.
 
         Raises:

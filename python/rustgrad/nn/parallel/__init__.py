@@ -5,7 +5,15 @@ from .distributed import DistributedDataParallel
 from .replicate import parallel_apply, replicate
 from .scatter_gather import gather, scatter
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]
 
 
 def __dir__() -> list[str]:

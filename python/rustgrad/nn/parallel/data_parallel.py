@@ -78,7 +78,6 @@ class DataParallel(Module, Generic[T]):
         inputs, kwargs = _moved(inputs, self.src_device_obj), _moved(kwargs, self.src_device_obj)
         return _moved(self.module(*inputs, **kwargs), device("cuda", self.output_device))
 
-
     def scatter(
         self, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, device_ids: Sequence[int | DeviceLike]
     ) -> Any:
@@ -91,7 +90,7 @@ class DataParallel(Module, Generic[T]):
 
     def parallel_apply(self, replicas: Sequence[T], inputs: Sequence[Any], kwargs: Any) -> list[Any]:
         """The result of each copy."""
-        return parallel_apply(replicas, inputs, kwargs, self.device_ids[: len(replicas)])
+        return parallel_apply(replicas, inputs, kwargs, self.device_ids[: len(replicas)] or None)
 
     def gather(self, outputs: Any, output_device: int | DeviceLike) -> Any:
         """The results of all devices on one: `nn.parallel.gather` along `dim`."""

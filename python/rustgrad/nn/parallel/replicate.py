@@ -72,7 +72,9 @@ def parallel_apply(
     kwargs_tup = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
     for name, given in (("inputs", inputs), ("kwargs_tup", kwargs_tup), ("devices", devices)):
         if given is not None and len(given) != len(modules):
-            raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of {name} {len(given)}")
+            raise AssertionError(
+                f"The number of modules {len(modules)} is not equal to the number of {name} {len(given)}"
+            )
     calls = zip(modules, inputs, kwargs_tup, strict=True)
     return [m(*(given if isinstance(given, (list, tuple)) else (given,)), **kwargs) for m, given, kwargs in calls]
 
