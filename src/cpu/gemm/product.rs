@@ -158,10 +158,16 @@ impl Plan {
     ) -> Result<()> {
         let (flipped, rows, packed) = match self.way {
             Way::Tiles { flipped, rows, packed } => (flipped, rows, packed),
-            // SAFETY: the caller's promise.
-            Way::Tiny(way) => return Ok(unsafe { tiny::multiply(way, [m, n, k], [a, b, old, out], factors) }),
-            // SAFETY: the caller's promise.
-            Way::Dots => return Ok(unsafe { dots::multiply([m, n, k], a, b, [old, out], factors) }),
+            Way::Tiny(way) => {
+                // SAFETY: the caller's promise.
+                unsafe { tiny::multiply(way, [m, n, k], [a, b, old, out], factors) };
+                return Ok(());
+            }
+            Way::Dots => {
+                // SAFETY: the caller's promise.
+                unsafe { dots::multiply([m, n, k], a, b, [old, out], factors) };
+                return Ok(());
+            }
         };
         let (size, [a, b]) = if flipped { ([n, m, k], [b.t(), a.t()]) } else { ([m, n, k], [a, b]) };
         let [old, out] = [old, out].map(|x| if flipped { x.t() } else { x });
