@@ -7,7 +7,6 @@
 
 use super::loop_nest::{LoopNest, Pairwise};
 use super::reducer::{Block, Reducer};
-use super::rows::SHORT;
 use crate::cpu::parallel::par_for;
 use crate::cpu::view::{SendPtr, View, load, store};
 use crate::dtype::Element;
@@ -20,6 +19,8 @@ use std::mem::MaybeUninit;
 const BUFFER: usize = 4096;
 /// Minimum elements of a part of a split reduction.
 pub(crate) const PART: usize = 1 << 16;
+/// Elements of runs whose results are made together, and so of the longest such run: once converted they fit the stack.
+pub(crate) const SHORT: usize = 1024;
 /// With more results than this, parallelism over results suffices without splitting.
 const MANY: usize = 32;
 

@@ -1,6 +1,6 @@
 //! Reductions of one run each: several results at a time, so that what a call costs is spread over them.
 
-use super::driver::{Job, PART};
+use super::driver::{Job, PART, SHORT};
 use super::loop_nest::LoopNest;
 use super::reducer::Reducer;
 use crate::cpu::number_class::Fuse;
@@ -12,8 +12,6 @@ use std::mem::MaybeUninit;
 
 /// Results computed at once at most.
 const MOST: usize = 64;
-/// Elements of their runs, which fit the stack once they are converted; so the longest run.
-pub(crate) const SHORT: usize = 1024;
 
 /// Some runs of `n` elements, `step` apart, and where their results go.
 struct Rows<T: Copy, R: Reducer<T>> {
