@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from .._base import Tensor, bmm, cat, dtype, stack
+from .._base import Tensor, bmm, cat, dtype, ops, stack
 from ..overrides import overridable
 
 __all__ = ["grouped_mm"]
+
+pad = ops["nn.functional.pad"]
 
 
 def _check(mat_a, mat_b, offs):
@@ -37,9 +39,8 @@ def _ranges(offs, size):
 def _filled(pieces, size, dim):
     """The pieces side by side, with zeros after the last group up to `size`."""
     joined = cat(pieces, dim)
-    rest = list(joined.shape)
-    rest[dim] = size - joined.shape[dim]
-    return cat([joined, joined.new_zeros(rest)], dim) if rest[dim] else joined
+    rest = size - joined.shape[dim]
+    return pad(joined, [0, 0] * (1 - dim) + [0, rest]) if rest else joined
 
 
 @overridable

@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Module)
 
 def _copied(tensors, place, detach):
     """By identity, so that what modules share their copies share too; gradients reach the originals unless `detach`."""
-    return {id(t): (t.detach() if detach or not t.requires_grad else t).to(place, copy=True) for t in tensors}
+    return {id(t): (t.detach() if detach else t).to(place, copy=True) for t in tensors}
 
 
 def _replica(network, place, detach):
