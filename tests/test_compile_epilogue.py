@@ -14,6 +14,10 @@ PROGRAMS = {
     "added": (lambda torch, x, w, b, s: torch.addmm(b, x[0], w).tanh() - 1, 1),
     "batched": (lambda torch, x, w, b, s: torch.bmm(x, w.expand(5, 8, 7)).exp() * b, 1),
     "batched and added": (lambda torch, x, w, b, s: torch.baddbmm(b, x, w.expand(5, 8, 7), beta=0.5) + x[:, :1, :7], 1),
+    "added along a batch of two factors": (
+        lambda torch, x, w, b, s: torch.baddbmm(b[:6], x, x.transpose(1, 2)).relu() * 2,
+        1,
+    ),
     "broadcast along the batch": (lambda torch, x, w, b, s: torch.bmm(x, w.expand(5, 8, 7)) * s[:6] + s[7], 1),
     "linear of three dimensions": (
         lambda torch, x, w, b, s: torch.nn.functional.gelu(torch.nn.functional.linear(x, w.t(), b)),

@@ -197,24 +197,18 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
                 let (ptr, rows, cols) = &share[i];
                 Matrix { ptr: ptr.at(offsets[i]), rows: *rows, cols: *cols }
             });
-            if parts == 1 && then.is_none() {
-                // SAFETY: the offsets are those of a product of the batch.
-                unsafe { plan.multiply([m, n, k], [a, b, old, out], factors)? };
-                at.step();
-                continue;
-            }
             let part = unit % parts;
             let [rows, cols] = [(part / wide, high, m), (part % wide, wide, n)].map(|(i, parts, side)| {
-                // The last part also takes the remainder.
+                // The last part also takes the remainder; a tiny product is done sooner than divisions.
                 let edge = |i: usize| if i == parts { side } else { side / UNIT * i / parts * UNIT };
-                edge(i)..edge(i + 1)
+                if parts == 1 { 0..side } else { edge(i)..edge(i + 1) }
             });
             let [old, out] = [old, out].map(|x| x.from(rows.start, cols.start));
             let places = [a.from(rows.start, 0), b.from(0, cols.start), old, out];
             // SAFETY: the part lies inside the matrices, and parts do not overlap.
             unsafe { plan.multiply([rows.len(), cols.len(), k], places, factors)? };
             if let Some(then) = then {
-                then.finished(offsets[3] + rows.start * n..offsets[2] + rows.end * n);
+                then.finished(offsets[3] + rows.start * n..offsets[3] + rows.end * n);
             }
             if part + 1 == parts {
                 at.step();
