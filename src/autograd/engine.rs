@@ -512,9 +512,11 @@ fn accumulate(leaf: &Tensor, mut grad: Tensor, kept: bool) -> Result<()> {
             // Who captures the pass does not see that a view becomes a tensor of its own. A copy has the leaf's strides, in
             // dimensions of size one too.
             let like_a_copy = !tracer::enabled() && grad.layout().strides == wanted.strides;
-            let whole = |grad: &mut Tensor| grad.view_info().is_none() || (like_a_copy && grad.leave_base());
-            let alone = fits && !recorded && grad.owners() == 1 + usize::from(kept) && whole(&mut grad);
-            let grad = if alone && grad.storage().owners() == 1 { grad } else { copied(&grad, wanted)? };
+            let ours = fits && !recorded && grad.owners() == 1 + usize::from(kept);
+            if ours && like_a_copy {
+                grad.leave_base();
+            }
+            let grad = if ours && grad.storage().owners() == 1 { grad } else { copied(&grad, wanted)? };
             leaf.set_grad(Some(grad));
             tracer::notify(|t| t.changed(leaf, Change::Grad));
         }

@@ -1,8 +1,8 @@
 //! Parallel execution: `par_for(n, grain, f)` over our own thread pool.
 //!
-//! The caller works too. Each thread has a part of the ranges of its own, the same in every call: it finds in its cache what it wrote in the
-//! last one. Who is done with it takes ranges of the others. The caller never waits for a helper that has
-//! not started yet, so on a busy machine only the help is lost. An idle helper polls for the next job for a while
+//! The caller works too. Each thread has a part of the ranges of its own, the same in every call: it finds in its cache
+//! what it wrote in the last one. Who is done with it takes ranges of the others. The caller never waits for a helper that
+//! has not started yet, so on a busy machine only the help is lost. An idle helper polls for the next job for a while
 //! before it sleeps, since waking it costs a short op its gain. Ranges depend on `n`, `grain` and the thread count: a
 //! reduction must split by size itself. After a `fork` the child creates a new pool.
 

@@ -251,15 +251,13 @@ impl Tensor {
     pub fn view_info(&self) -> Option<&ViewInfo> {
         self.0.view.as_ref()
     }
-    /// Makes a view of all of a base to which nobody else refers a tensor that is no view. Whether it is none now.
-    pub fn leave_base(&mut self) -> bool {
-        let Some(view) = self.view_info() else { return true };
+    /// Makes a view of all of a base to which nobody else refers a tensor that is no view; others stay as they are.
+    pub fn leave_base(&mut self) {
+        let Some(view) = self.view_info() else { return };
         let alone = view.base.owners() == 1 && self.storage().owners() == 2 && view.base.numel() == self.numel();
-        match Arc::get_mut(&mut self.0).filter(|_| alone) {
-            Some(t) => t.view = None,
-            None => return false,
+        if let Some(t) = Arc::get_mut(&mut self.0).filter(|_| alone) {
+            t.view = None;
         }
-        true
     }
     pub fn is_leaf(&self) -> bool {
         !self.flag(HAS_FN)

@@ -2,7 +2,7 @@
 //! every row is read once as it lies, and nothing is packed.
 
 use super::Matrix;
-use super::tiles::{self, Job, LARGEST_SIDE, Unit, Vectors};
+use super::tiles::{self, Job, LARGEST_SIDE, MOST_LANES, Unit, Vectors};
 use crate::cpu::arith::Arith;
 use std::mem::MaybeUninit;
 
@@ -10,8 +10,6 @@ use std::mem::MaybeUninit;
 const ROWS: usize = 4;
 const MOST: usize = 4;
 const ALL: usize = ROWS * MOST;
-/// The most lanes of a unit.
-const LANES: usize = 16;
 
 /// # Safety
 /// As for `Plan::run`; the terms of both factors lie side by side.
@@ -105,7 +103,7 @@ impl<T: Vectors> Dots<T> {
                     }
                 }
             }
-            let mut lanes = [const { MaybeUninit::<[T; LANES]>::uninit() }; ALL];
+            let mut lanes = [const { MaybeUninit::<[T; MOST_LANES]>::uninit() }; ALL];
             let lanes = lanes.as_mut_ptr().cast::<T>();
             for i in 0..ROWS {
                 for j in 0..N {

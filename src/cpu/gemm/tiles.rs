@@ -4,7 +4,7 @@
 //! read element by element, from anywhere.
 
 use super::Matrix;
-pub use super::unit::{Job, LARGEST_SIDE, TALLEST, Unit, VECTORS, Vectors, WIDEST, run, tile_size};
+pub use super::unit::{Job, LARGEST_SIDE, MOST_LANES, TALLEST, Unit, VECTORS, Vectors, WIDEST, run, tile_size};
 use crate::cpu::arith::Arith;
 use std::mem::MaybeUninit;
 
@@ -13,7 +13,7 @@ pub const MANY: usize = 8;
 /// Terms from which on a tile of the result is fetched before it is needed.
 const LONG: usize = 128;
 /// Rows of a tile, in whole vectors and whole blocks of those that `Unit::turn` transposes.
-pub(in crate::cpu) const ROOM: usize = WIDEST / VECTORS;
+pub(in crate::cpu) const ROOM: usize = MOST_LANES;
 const _: () = assert!(TALLEST <= ROOM);
 
 /// What the sums of a tile are added to.

@@ -2,7 +2,7 @@
 //! matrices in batches, many rows of coordinates.
 
 use super::Matrix;
-use super::tiles::{self, Job, Unit, Vectors};
+use super::tiles::{self, Job, MOST_LANES, Unit, Vectors};
 use crate::cpu::arith::Arith;
 use std::mem::MaybeUninit;
 
@@ -13,8 +13,6 @@ const ROWS: usize = 16;
 /// The most terms of dot products, and how many there may be.
 const LONG: usize = 1024;
 const DOTS: usize = 4;
-/// The most lanes of a unit.
-const LANES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Way {
@@ -154,7 +152,7 @@ unsafe fn dot<U: Unit>(x: *const U::Float, y: *const U::Float, n: usize) -> U::F
         if pair < whole {
             sums[0] = U::fma(U::load(x.add(pair)), U::load(y.add(pair)), sums[0]);
         }
-        let mut lanes = [const { MaybeUninit::<U::Float>::uninit() }; LANES];
+        let mut lanes = [const { MaybeUninit::<U::Float>::uninit() }; MOST_LANES];
         let lanes = lanes.as_mut_ptr().cast::<U::Float>();
         U::store(lanes, U::add(sums[0], sums[1]));
         let mut width = U::LANES;

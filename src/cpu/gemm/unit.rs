@@ -9,6 +9,8 @@ use std::marker::PhantomData;
 pub const VECTORS: usize = 2;
 /// Maximum columns of a tile.
 pub const WIDEST: usize = 32;
+/// Maximum lanes of a vector.
+pub const MOST_LANES: usize = WIDEST / VECTORS;
 /// Maximum rows of a tile.
 pub const TALLEST: usize = 14;
 /// Maximum side of a block that `Unit::turn` transposes.

@@ -34,6 +34,12 @@ pub trait Reducer<T: Copy>: Copy + Send + Sync {
     fn finish(self, acc: Self::Acc, count: usize) -> Self::Out;
 }
 
+/// Runs a kernel of a rule with the best instruction set for it.
+#[inline(always)]
+pub fn run_for<T: Copy, R: Reducer<T>, K: Kernel>(kernel: K) -> K::Output {
+    if R::COMPUTES { simd::run_wide(kernel) } else { simd::run(kernel) }
+}
+
 /// `Reducer::block` as a loop that is compiled for several instruction sets.
 pub struct Block<T, R> {
     rule: R,
@@ -52,7 +58,7 @@ impl<T: Copy, R: Reducer<T>> Block<T, R> {
     /// Folds the elements with the best instruction set for the rule.
     #[inline(always)]
     pub fn fold(self) -> R::Acc {
-        if R::COMPUTES { simd::run_wide(self) } else { simd::run(self) }
+        run_for::<T, R, _>(self)
     }
 }
 impl<T: Copy, R: Reducer<T>> Kernel for Block<T, R> {

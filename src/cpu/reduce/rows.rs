@@ -2,10 +2,10 @@
 
 use super::driver::{Job, PART, SHORT};
 use super::loop_nest::LoopNest;
-use super::reducer::Reducer;
+use super::reducer::{Reducer, run_for};
 use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::par_for;
-use crate::cpu::simd::{self, Kernel};
+use crate::cpu::simd::Kernel;
 use crate::cpu::view::load;
 use crate::dtype::Element;
 use std::mem::MaybeUninit;
@@ -66,11 +66,7 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
                         (to.cast_const(), n)
                     };
                     let rows = Rows { rule: self.rule, x, step, n, count, results };
-                    if R::COMPUTES {
-                        simd::run_wide(rows)
-                    } else {
-                        simd::run(rows)
-                    }
+                    run_for::<T, R, _>(rows);
                     self.write(at.offsets[1] + first * out_step, out_step, results, count);
                 }
                 if first + count == width {
