@@ -76,11 +76,11 @@ test-op: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Build what chan
 	@. tools/vulkan.sh; $(PYTEST) -q tests/test_ops.py -k "$(OP)"
 
 lint: $(STAMPS)/tools ## cargo fmt, clippy, ruff; changes nothing.
-	cargo fmt --check
+	cargo fmt --all --check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --locked --all-targets --features python -- -D warnings
-	PYO3_PYTHON=$(abspath $(BIN)/python) cargo check --locked --quiet --no-default-features --features python # without a GPU
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --locked --workspace --all-targets -- -D warnings
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo check --locked --quiet --workspace --no-default-features # without a GPU
 
 test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
 	@echo "== Rust tests (a first build takes some 4 minutes on two cores)"
@@ -88,7 +88,7 @@ test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
 
 test-python: $(STAMPS)/extra-test $(STAMPS)/extra-demo $(STAMPS)/wheel-$(TEST_PROFILE) ## Stubs and generated pages, then pytest on CPU and, through Vulkan, on the GPU device.
 	$(BIN)/python tools/generate.py --check
-	@. tools/vulkan.sh; $(PYTEST) -n $(JOBS)
+	@. tools/vulkan.sh; $(PYTEST) -n $(JOBS) --dist worksteal
 
 golden: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Record PyTorch's answers again, after samples changed: TORCH_PYTHON=python-with-torch.
 	@test -n "$(TORCH_PYTHON)" || { echo "golden: say which Python has torch: make golden TORCH_PYTHON=~/torch/bin/python"; exit 1; }

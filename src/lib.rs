@@ -18,9 +18,3 @@ pub mod dispatch;
 pub mod ops;
 pub mod compile;
 pub mod transform;
-#[cfg(feature = "python")]
-mod python;
-
-#[cfg(feature = "python")]
-#[global_allocator]
-static HEAP: crate::rt::alloc::Heap = crate::rt::alloc::Heap;

@@ -1,5 +1,5 @@
-//! Rules of the code base that the compiler does not check: each module of `src/` uses only earlier modules,
-//! files and functions stay short, and the crate has at most three macros.
+//! Rules of the code base that the compiler does not check: each module of `src/` uses only earlier modules (`python`, the last,
+//! is a crate of its own), files and functions stay short, and there are at most four macros.
 //!
 //! 400 lines per file and 60 per function are the guide: longer ones are printed (`--nocapture`), to be split when
 //! there is a natural boundary. From 700 and 100 on the test fails. Exceptions are listed below with reasons.
@@ -242,11 +242,11 @@ fn names_module(code: &str, inside: &str, of: &str) -> bool {
 }
 
 /// The circles of imports among the files below a folder: largest sets of files that reach each other, by module path; a
-/// folder's `mod.rs` only lists and is left out.
+/// folder's `mod.rs` or `lib.rs` only lists and is left out.
 fn circles(folder: &str) -> Vec<Vec<String>> {
     let files: Vec<(String, String)> = sources(&[folder], &["rs"])
         .into_iter()
-        .filter(|s| !s.path.ends_with("mod.rs") && !s.path.contains("/tests/"))
+        .filter(|s| !["mod.rs", "lib.rs"].iter().any(|root| s.path.ends_with(root)) && !s.path.contains("/tests/"))
         .map(|s| (s.path["src/".len()..s.path.len() - ".rs".len()].replace('/', "::"), code(&s.text)))
         .collect();
     let n = files.len();

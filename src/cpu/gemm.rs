@@ -139,6 +139,25 @@ impl<T: Copy> Matrix<T> {
     }
 }
 
+/// Products one after another: how many, and how far the matrices of one lie behind those of the one before.
+#[derive(Clone, Copy)]
+struct Series {
+    count: usize,
+    steps: [usize; 4],
+}
+impl Series {
+    /// The matrices of each product, given those of the first.
+    #[inline(always)]
+    fn of<T: Copy>(self, matrices: [Matrix<T>; 4]) -> impl Iterator<Item = [Matrix<T>; 4]> {
+        (0..self.count).map(move |i| {
+            std::array::from_fn(|k| {
+                let ptr = matrices[k].ptr.wrapping_add(i.wrapping_mul(self.steps[k]));
+                Matrix { ptr, ..matrices[k] }
+            })
+        })
+    }
+}
+
 /// A way to compute products of this type of element: what is decided once for a product and holds for all parts of it, so that
 /// their bits are those of the whole.
 trait Multiply<T: Element>: Sync + Sized {
@@ -146,12 +165,19 @@ trait Multiply<T: Element>: Sync + Sized {
     fn plan(size: [usize; 3], strides: [[usize; 2]; 3]) -> Self;
     /// Rows and columns of the smallest parts that are worth a task.
     fn smallest(&self) -> [usize; 2];
-    /// `out = beta * old + alpha * a @ b` for the planned product or a part of it, on one thread; `factors` are alpha and beta.
+    /// `out = beta * old + alpha * a @ b` for a series of the planned products or of a part of each, on one thread; `factors` are
+    /// alpha and beta.
     ///
     /// # Safety
-    /// The matrices `a`, `b`, `old`, `out` are in bounds, with the strides of the plan, and `out` does not overlap the others, but may be
-    /// `old`. Another `old` is for real floats alone, as `adds` says.
-    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 4], factors: [T; 2]) -> Result<()>;
+    /// The matrices `a`, `b`, `old`, `out` of all products are in bounds, with the strides of the plan, and an `out` does not overlap the
+    /// others, but may be its `old`. Another `old` is for real floats alone, as `adds` says.
+    unsafe fn multiply(
+        &self,
+        series: Series,
+        size: [usize; 3],
+        matrices: [Matrix<T>; 4],
+        factors: [T; 2],
+    ) -> Result<()>;
 }
 
 /// Splits a batch of products into tasks.
@@ -188,10 +214,14 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
     // Columns of a row-major result are no run.
     let then = then.filter(|_| wide == 1);
     let parts = high * wide;
+    let steps = [0, 1, 2, 3].map(|i| strides[i].last().copied().unwrap_or(0));
     let share = matrices.map(|x| (SendPtr(x.ptr), x.rows, x.cols));
     try_par_for(batch * parts, (TASK * parts / work.max(1)).max(1), |range| {
         let mut at = Odometer::new(&shape, [0, 1, 2, 3].map(|i| &strides[i][..]), range.start / parts);
-        for unit in range {
+        let mut unit = range.start;
+        while unit < range.end {
+            // An epilogue follows each product, while that is in the cache.
+            let count = if parts == 1 && then.is_none() { at.left().min(range.end - unit) } else { 1 };
             let offsets = at.offsets;
             let [a, b, old, out] = [0, 1, 2, 3].map(|i| {
                 let (ptr, rows, cols) = &share[i];
@@ -205,14 +235,15 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
             });
             let [old, out] = [old, out].map(|x| x.from(rows.start, cols.start));
             let places = [a.from(rows.start, 0), b.from(0, cols.start), old, out];
-            // SAFETY: the part lies inside the matrices, and parts do not overlap.
-            unsafe { plan.multiply([rows.len(), cols.len(), k], places, factors)? };
+            // SAFETY: the part lies inside the matrices, and parts do not overlap; so many products are left in this dimension.
+            unsafe { plan.multiply(Series { count, steps }, [rows.len(), cols.len(), k], places, factors)? };
             if let Some(then) = then {
                 then.finished(offsets[3] + rows.start * n..offsets[3] + rows.end * n);
             }
             if part + 1 == parts {
-                at.step();
+                at.advance(count);
             }
+            unit += count;
         }
         Ok(())
     })

@@ -48,6 +48,20 @@ impl<'a, const N: usize> Odometer<'a, N> {
         }
         Odometer { shape, strides, index, offsets }
     }
+    /// How many indices, with this one, are left in the last dimension.
+    pub fn left(&self) -> usize {
+        self.shape.last().map_or(1, |n| n - self.index[self.index.len() - 1])
+    }
+    /// Advances by so many indices of the last dimension, at most those that are left.
+    pub fn advance(&mut self, count: usize) {
+        if let Some(last) = self.shape.len().checked_sub(1) {
+            self.index[last] += count - 1;
+            for (o, s) in self.offsets.iter_mut().zip(&self.strides) {
+                *o += (count - 1) * s[last];
+            }
+        }
+        self.step();
+    }
     /// Advances to the next index; wraps to the start after the last.
     #[inline]
     pub fn step(&mut self) {

@@ -1,16 +1,17 @@
 //! The arguments of a call, as a plan expects them: their containers, tensors, values, and numbers that it reads anew.
 
 use super::convert::exact_int;
+use super::error::{PyResult, raised};
 use super::object::borrow;
 use super::values::{is_left_out, is_value, same_key, same_value};
-use crate::compile::{Number, Numbers, Question};
-use crate::dtype::Scalar;
-use crate::tensor::Tensor;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyTuple, PyType};
+use rustgrad::compile::{Number, Numbers, Question};
+use rustgrad::dtype::Scalar;
+use rustgrad::tensor::Tensor;
 use smallvec::SmallVec;
 
 /// One argument, or a part of one.
@@ -189,11 +190,11 @@ impl Arguments {
                 _ => (None, None),
             };
             let (Some(place), Some(value)) = (place, value) else {
-                return Err(PyTypeError::new_err("_compile_plan: no argument is at the place of a number"));
+                return Err(raised::<PyTypeError>("_compile_plan: no argument is at the place of a number"));
             };
             let whole = value.is_exact_instance_of::<PyInt>();
             let now = number(&value, whole);
-            recorded.push(now.ok_or_else(|| PyTypeError::new_err("_compile_plan: expected a float or an int"))?);
+            recorded.push(now.ok_or_else(|| raised::<PyTypeError>("_compile_plan: expected a float or an int"))?);
             if open[at] {
                 *place = Argument::Number { at, whole };
             }

@@ -1,14 +1,15 @@
 //! The state of autocast in Python; `rustgrad.amp` has the context manager.
 
 use super::convert::type_name;
+use super::error::{PyResult, raised};
 use super::py_types::{dtype_object, to_dtype};
-use crate::dispatch::autocast;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use rustgrad::dispatch::autocast;
 
 fn kind_of(device_type: &str) -> PyResult<usize> {
     autocast::kind(device_type)?.ok_or_else(|| {
-        PyRuntimeError::new_err(format!(
+        raised::<PyRuntimeError>(format!(
             "autocast: unknown device type for autocast; expected 'cpu' or 'gpu', got '{device_type}'"
         ))
     })
@@ -34,7 +35,7 @@ pub fn _set_autocast_enabled(device_type: &str, on: bool) -> PyResult<()> {
 pub fn _set_autocast_dtype(device_type: &str, dtype: &Bound<PyAny>) -> PyResult<()> {
     let kind = kind_of(device_type)?;
     let wrong = || {
-        PyTypeError::new_err(format!(
+        raised::<PyTypeError>(format!(
             "set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {}",
             type_name(dtype)
         ))
@@ -81,5 +82,5 @@ pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(autocast_decrement_nesting, m)?,
         wrap_pyfunction!(clear_autocast_cache, m)?,
     ];
-    list.into_iter().try_for_each(|f| m.add_function(f))
+    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
 }

@@ -1,14 +1,15 @@
 //! Running backward from Python: its roots, its inputs, and the warning about reference cycles.
 
+use super::error::{PyResult, raised};
 use super::graph::PyNode;
 use super::object::{Handle, borrow, wrap_bound};
-use crate::autograd::node::Work;
-use crate::autograd::{self, Request, history, hooks};
-use crate::rt::retire::Frame;
-use crate::tensor::{Edge, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use rustgrad::autograd::node::Work;
+use rustgrad::autograd::{self, Request, history, hooks};
+use rustgrad::rt::retire::Frame;
+use rustgrad::tensor::{Edge, Tensor};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The edge of a tensor that requires grad, or of a node object with an output number.
@@ -35,7 +36,7 @@ fn warn_of_cycle(py: Python) -> PyResult<()> {
         return Ok(());
     }
     let text = c"Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.";
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?)
 }
 
 /// A tensor, or an object with `node` and `output_nr`, as an edge.
@@ -65,8 +66,8 @@ pub fn _run_backward<'py>(
     allow_unused: bool,
     accumulate: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if accumulate && crate::transform::depth() > 0 {
-        return Err(PyRuntimeError::new_err(
+    if accumulate && rustgrad::transform::depth() > 0 {
+        return Err(raised::<PyRuntimeError>(
             "backward() called inside a functorch transform. This is not supported, please use functorch.grad or \
              functorch.vjp instead or call backward() outside of functorch transforms.",
         ));
@@ -78,7 +79,7 @@ pub fn _run_backward<'py>(
             (Some(e), Some(g)) => roots.push((e, g.0)),
             (Some(_), None) => {}
             (None, _) => {
-                return Err(PyRuntimeError::new_err(format!(
+                return Err(raised::<PyRuntimeError>(format!(
                     "element {i} of tensors does not require grad and does not have a grad_fn"
                 )));
             }
@@ -99,7 +100,7 @@ pub fn _run_backward<'py>(
     let one = |(i, place): (usize, Option<usize>)| match place.and_then(|p| captured[p].clone()) {
         Some(g) => wrap_bound(py, g),
         None if allow_unused => Ok(py.None().into_bound(py)),
-        None => Err(PyRuntimeError::new_err(format!(
+        None => Err(raised::<PyRuntimeError>(format!(
             "The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
         ))),
     };
@@ -121,7 +122,7 @@ impl Inputs {
             let edge = edge_like(input)?;
             let tensor = borrow(input.as_ptr());
             if edge.is_none() && !tensor.is_some_and(Tensor::requires_grad) {
-                return Err(PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"));
+                return Err(raised::<PyRuntimeError>("One of the differentiated Tensors does not require grad"));
             }
             if let Some(t) = tensor.filter(|_| accumulate) {
                 hooks::retain_grad(t)?;

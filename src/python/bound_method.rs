@@ -3,7 +3,7 @@
 //! The `repr` of CPython's own bound method prints its object, for a tensor all elements, read back from a GPU.
 //! `x.add(y)` creates no bound op: the interpreter looks up the op and passes `x` itself.
 
-use super::error::{guard, guard_object};
+use super::error::{PyResult, guard, guard_object, raised};
 use super::heap_type::{HeapType, member, method, property, slot};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
@@ -57,7 +57,7 @@ fn parts<'py>(py: Python<'py>, o: *mut PyObject) -> PyResult<(Bound<'py, PyAny>,
         let (op, owner) = ((*o.cast::<Bond>()).op, (*o.cast::<Bond>()).owner);
         match (Bound::from_borrowed_ptr_or_opt(py, op), Bound::from_borrowed_ptr_or_opt(py, owner)) {
             (Some(op), Some(owner)) => Ok((op, owner)),
-            _ => Err(PyTypeError::new_err("the method's tensor was collected")),
+            _ => Err(raised::<PyTypeError>("the method's tensor was collected")),
         }
     }
 }
@@ -129,10 +129,10 @@ unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObj
 fn without_first<'py>(py: Python<'py>, op: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let signature = py.import("inspect")?.getattr("signature")?.call1((op,))?;
     let rest: Vec<_> =
-        signature.getattr("parameters")?.call_method0("values")?.try_iter()?.skip(1).collect::<PyResult<_>>()?;
+        signature.getattr("parameters")?.call_method0("values")?.try_iter()?.skip(1).collect::<pyo3::PyResult<_>>()?;
     let kwargs = PyDict::new(py);
     kwargs.set_item("parameters", PyTuple::new(py, rest)?)?;
-    signature.call_method("replace", (), Some(&kwargs))
+    Ok(signature.call_method("replace", (), Some(&kwargs))?)
 }
 
 /// Pickled and copied as an attribute of its tensor.

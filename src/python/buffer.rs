@@ -1,17 +1,18 @@
 //! Tensors over the buffer protocol, over slices of a storage, and the bytes of a storage as a tensor.
 
 use super::convert::type_name;
+use super::error::{PyResult, raised};
 use super::object::Handle;
 use super::py_types::{PyDType, to_dtype};
-use crate::cpu::buffer::CpuBuffer;
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::layout::Layout;
-use crate::storage::{Buffer, Storage};
-use crate::tensor::{Meta, Tensor};
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use rustgrad::cpu::buffer::CpuBuffer;
+use rustgrad::device::Device;
+use rustgrad::dtype::DType;
+use rustgrad::layout::Layout;
+use rustgrad::storage::{Buffer, Storage};
+use rustgrad::tensor::{Meta, Tensor};
 
 /// An exported buffer: the exporter keeps the memory alive until this is dropped.
 struct Exported(Box<ffi::Py_buffer>);
@@ -33,7 +34,7 @@ impl Exported {
             // SAFETY: the interpreter lock is held; a later error replaces this one.
             unsafe { ffi::PyErr_Clear() };
         }
-        Err(PyValueError::new_err("object does not implement Python buffer protocol."))
+        Err(raised::<PyValueError>("object does not implement Python buffer protocol."))
     }
 }
 
@@ -58,7 +59,7 @@ pub fn frombuffer(
     requires_grad: bool,
 ) -> PyResult<Handle> {
     let kind = to_dtype(dtype)?.ok_or_else(|| {
-        PyTypeError::new_err(format!("frombuffer(): argument 'dtype' must be torch.dtype, not {}", type_name(dtype)))
+        raised::<PyTypeError>(format!("frombuffer(): argument 'dtype' must be torch.dtype, not {}", type_name(dtype)))
     })?;
     let exported = Exported::of(buffer)?;
     let (bytes, start, read_only) = (exported.0.len as i64, exported.0.buf, exported.0.readonly != 0);
@@ -66,7 +67,7 @@ pub fn frombuffer(
     // SAFETY: the offset lies within the exported bytes.
     let first = unsafe { start.cast::<u8>().offset(offset as isize) };
     if !(first as usize).is_multiple_of(kind.size().min(8)) {
-        return Err(PyValueError::new_err(format!(
+        return Err(raised::<PyValueError>(format!(
             "frombuffer: the memory at offset {offset} is not aligned for {kind}. Copy the bytes first."
         )));
     }
@@ -82,7 +83,7 @@ pub fn frombuffer(
 
 /// Number of elements of `size` bytes in a range of a buffer.
 fn elements(bytes: i64, size: i64, count: i64, offset: i64) -> PyResult<usize> {
-    let refuse = |text: String| Err(PyValueError::new_err(text));
+    let refuse = |text: String| Err(raised::<PyValueError>(text));
     if bytes <= 0 || count == 0 {
         return refuse(format!("both buffer length ({bytes}) and count ({count}) must not be 0"));
     }
@@ -115,7 +116,7 @@ pub fn warn_read_only(py: Python, what: &str) -> PyResult<()> {
         "The given {what} is not writable, and writing to the tensor will be refused. You may want to copy it to protect \
          its data or to make it writable."
     );
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
+    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)?)
 }
 
 /// A tensor of a dtype over another tensor's storage: sizes, strides and offset in elements, which must lie within the
@@ -132,7 +133,7 @@ pub fn _over_storage(
     let layout = Layout::as_strided(&sizes, &strides, offset, storage.bytes() / dtype.size())?;
     let aligned = |p: *mut u8| (p as usize).is_multiple_of(dtype.size().min(8));
     if source.0.device() == Device::Cpu && layout.numel() > 0 && !aligned(storage.cpu_ptr()?) {
-        return Err(PyValueError::new_err(format!(
+        return Err(raised::<PyValueError>(format!(
             "the memory of the storage is not aligned for {dtype}. Clone the storage first."
         )));
     }
@@ -144,7 +145,7 @@ pub fn _over_storage(
 pub fn _storage_slice(t: Handle, start: usize, stop: usize) -> PyResult<Handle> {
     let storage = t.0.storage().clone();
     if start > stop || stop > storage.bytes() {
-        return Err(PyValueError::new_err(format!(
+        return Err(raised::<PyValueError>(format!(
             "storage slice {start}:{stop}: out of range; expected bytes of a storage of {}",
             storage.bytes()
         )));

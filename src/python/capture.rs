@@ -1,13 +1,14 @@
 //! A recording of the primitives that a Python function calls, for the tests of the op table.
 
 use super::convert::type_name;
+use super::error::{PyResult, raised};
 use super::object::{borrow, wrap_bound};
-use crate::dispatch::Capture;
-use crate::op::tracer::{self, Tracer, install};
-use crate::tensor::Tensor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use rustgrad::dispatch::Capture;
+use rustgrad::op::tracer::{self, Tracer, install};
+use rustgrad::tensor::Tensor;
 use std::rc::Rc;
 
 #[pyclass(name = "_Capture", module = "rustgrad._C", unsendable)]
@@ -49,13 +50,13 @@ pub fn _in_range<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _range = tracer::RangeGuard::new(name);
-    function.call(args, kwargs)
+    Ok(function.call(args, kwargs)?)
 }
 
 fn tensors(list: &[Bound<PyAny>]) -> PyResult<Vec<Tensor>> {
     let one = |o: &Bound<PyAny>| {
         let t = borrow(o.as_ptr()).cloned();
-        t.ok_or_else(|| PyTypeError::new_err(format!("expected a tensor, got {}", type_name(o))))
+        t.ok_or_else(|| raised::<PyTypeError>(format!("expected a tensor, got {}", type_name(o))))
     };
     list.iter().map(one).collect()
 }
@@ -83,7 +84,7 @@ impl PyCapture {
         wanted: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         if old.len() != new.len() {
-            return Err(PyValueError::new_err(format!("{} tensors for {} tensors", new.len(), old.len())));
+            return Err(raised::<PyValueError>(format!("{} tensors for {} tensors", new.len(), old.len())));
         }
         let given: Vec<(Tensor, Tensor)> = tensors(&old)?.into_iter().zip(tensors(&new)?).collect();
         let results = self.0.replay(&given, &tensors(&wanted)?)?;

@@ -3,20 +3,21 @@
 
 use super::arguments::{Arguments, Found, Given, Key};
 use super::convert::type_name;
+use super::error::{PyResult, raised};
 use super::guards::{Guards, Reach};
 use super::lent::{self, Lender, Returned};
 use super::object::{borrow, wrap_bound};
 use super::result_tree::Tree;
 use super::values::is_left_out;
-use crate::compile::{Failure, Number, Numbers, Passes, Plan, Ran, Recorder, Slot, Variant};
-use crate::op::tracer::{self, Tracer, install};
-use crate::rt::retire::Frame;
-use crate::tensor::Tensor;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, intern};
+use rustgrad::compile::{Failure, Number, Numbers, Passes, Plan, Ran, Recorder, Slot, Variant};
+use rustgrad::op::tracer::{self, Tracer, install};
+use rustgrad::rt::retire::Frame;
+use rustgrad::tensor::Tensor;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Mutex;
@@ -49,7 +50,7 @@ impl Drop for Installed {
 fn tensors(list: &[Bound<PyAny>]) -> PyResult<Vec<Tensor>> {
     let one = |o: &Bound<PyAny>| {
         let t = borrow(o.as_ptr()).cloned();
-        t.ok_or_else(|| PyTypeError::new_err(format!("expected a tensor, got {}", type_name(o))))
+        t.ok_or_else(|| raised::<PyTypeError>(format!("expected a tensor, got {}", type_name(o))))
     };
     list.iter().map(one).collect()
 }
@@ -77,7 +78,7 @@ pub fn _compile_record<'py>(
         (result, lender.map_or_else(Returned::default, |l| l.end(py)))
     };
     let recorder =
-        Rc::try_unwrap(recorder).map_err(|_| PyRuntimeError::new_err("compile: the call is still traced"))?;
+        Rc::try_unwrap(recorder).map_err(|_| raised::<PyRuntimeError>("compile: the call is still traced"))?;
     Ok((result, Py::new(py, PyRecording(RefCell::new(Some((recorder, returned)))))?))
 }
 
@@ -93,7 +94,7 @@ fn with_lent<'py>(
             Key::Position(at) => given[*at] = lent::lend(&args.get_item(*at)?, Number::Argument(i))?,
             Key::Name(name) => {
                 let value =
-                    kwargs.get_item(name)?.ok_or_else(|| PyTypeError::new_err("expected the name of an argument"))?;
+                    kwargs.get_item(name)?.ok_or_else(|| raised::<PyTypeError>("expected the name of an argument"))?;
                 named.set_item(name, lent::lend(&value, Number::Argument(i))?)?;
             }
         }
@@ -161,7 +162,7 @@ pub fn _compile_plan<'py>(
     let passes = chosen(passes)?;
     let text = |s: String| Ok(PyString::new(py, &s).into_any());
     let Some((recorder, lent)) = recording.borrow().take() else {
-        return Err(PyRuntimeError::new_err("compile: the recording has been used"));
+        return Err(raised::<PyRuntimeError>("compile: the recording has been used"));
     };
     let mut outputs = Vec::new();
     let tree = match Tree::of(result, &lent, &mut outputs) {
@@ -217,7 +218,7 @@ fn chosen(names: Option<Vec<String>>) -> PyResult<Passes> {
         None => Ok(passes),
         Some(name) => {
             let known = Passes::NAMES.join(", ");
-            Err(PyValueError::new_err(format!("compile: unknown pass '{name}'; expected some of {known}")))
+            Err(raised::<PyValueError>(format!("compile: unknown pass '{name}'; expected some of {known}")))
         }
     }
 }
@@ -238,7 +239,7 @@ fn entries(plan: &Plan, groups: &[Group]) -> PyResult<Option<Vec<Entry>>> {
     let mut rates = 0;
     for (group, entries) in groups {
         let Some(params) = group.get_item(intern!(group.py(), "params"))? else { return Ok(None) };
-        let params: Vec<_> = params.try_iter()?.collect::<PyResult<_>>()?;
+        let params: Vec<_> = params.try_iter()?.collect::<pyo3::PyResult<_>>()?;
         for (argument, key, index) in entries {
             let of_group = |first: &Tensor| params.iter().any(|o| borrow(o.as_ptr()).is_some_and(|t| t.same(first)));
             let before = numbers.len();

@@ -1,20 +1,21 @@
 //! Tensors from Python data: numbers, nested lists (`nested`), arrays; copied by `tensor`, shared by `from_numpy`.
 
 use super::convert::type_name;
+use super::error::{PyResult, raised};
 use super::numpy_arrays::share;
 use super::object::{Handle, borrow, wrap_bound};
 use super::overrides::native;
 use super::py_types::{dtype_object, to_device, to_dtype};
 use super::sequence_data::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::ops::movement::copy::TO_COPY;
-use crate::tensor::Tensor;
 use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
+use rustgrad::device::Device;
+use rustgrad::dtype::DType;
+use rustgrad::ops::movement::copy::TO_COPY;
+use rustgrad::tensor::Tensor;
 
 /// A tensor from data, created on the CPU and then moved to `device`.
 pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyResult<Tensor> {
@@ -67,7 +68,7 @@ fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
     let Ok(made) = o.call_method0(intern!(py, "__array__")) else { return exchanged(o) };
     match array_class(py).filter(|c| made.is_instance(c).unwrap_or(false)) {
         Some(class) => share(&made, &class).map(Some),
-        None => Err(PyTypeError::new_err(format!(
+        None => Err(raised::<PyTypeError>(format!(
             "object __array__ method not producing an array: expected np.ndarray, got {}",
             type_name(&made)
         ))),
@@ -99,13 +100,13 @@ fn kind_arguments(
 ) -> PyResult<(Option<DType>, Option<Device>)> {
     let dtype = match dtype {
         Some(d) => Some(to_dtype(d)?.ok_or_else(|| {
-            PyTypeError::new_err(format!("argument 'dtype' must be torch.dtype, not {}", type_name(d)))
+            raised::<PyTypeError>(format!("argument 'dtype' must be torch.dtype, not {}", type_name(d)))
         })?),
         None => None,
     };
     let device = match device {
         Some(d) => Some(to_device(d)?.ok_or_else(|| {
-            PyTypeError::new_err(format!("argument 'device' must be torch.device, not {}", type_name(d)))
+            raised::<PyTypeError>(format!("argument 'device' must be torch.device, not {}", type_name(d)))
         })?),
         None => None,
     };
@@ -143,7 +144,7 @@ pub fn tensor<'py>(
         let options = [("dtype", dtype), ("device", device)].into_iter().filter(|(_, o)| o.is_some());
         let copy = data.call_method0("detach")?.call_method0("clone")?;
         let copy = copy.call_method("to", (), Some(&options.into_py_dict(py)?))?;
-        return copy.call_method1("requires_grad_", (requires_grad,));
+        return Ok(copy.call_method1("requires_grad_", (requires_grad,))?);
     }
     let (dtype, device) = kind_arguments(dtype, device)?;
     let t = from_data(data, dtype, device.or(source).unwrap_or_default())?;
@@ -192,7 +193,7 @@ pub fn from_numpy(ndarray: &Bound<PyAny>) -> PyResult<Handle> {
         }
         None => {
             let kind = ndarray.get_type().fully_qualified_name()?;
-            Err(PyTypeError::new_err(format!("expected np.ndarray (got {kind})")))
+            Err(raised::<PyTypeError>(format!("expected np.ndarray (got {kind})")))
         }
     }
 }

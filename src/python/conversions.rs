@@ -2,21 +2,22 @@
 //! tensor has them already. What is to be converted goes to the op `_to_copy`.
 
 use super::convert::type_name;
+use super::error::{PyResult, Raised, raised};
 use super::heap_type::keyword_method;
 use super::memory::format_of;
 use super::metadata::follows;
 use super::method_call::{Call, Given, border};
 use super::object::{borrow, is_tensor, wrap_bound};
 use super::py_types::{PyDType, PyDevice, dtype_object, to_device, to_dtype};
-use crate::autograd::opaque::is_opaque;
-use crate::dtype::DType;
-use crate::layout::Format;
-use crate::tensor::Tensor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
+use rustgrad::autograd::opaque::is_opaque;
+use rustgrad::dtype::DType;
+use rustgrad::layout::Format;
+use rustgrad::tensor::Tensor;
 use smallvec::SmallVec;
 use std::ffi::CStr;
 
@@ -55,7 +56,7 @@ impl<'py> Wanted<'py> {
         let mut other = None;
         for (name, value) in positional.chain(given.named.iter().map(|(name, value)| (name.as_str(), value))) {
             if seen.contains(&name) {
-                return Err(PyTypeError::new_err(format!("to() got multiple values for argument '{name}'")));
+                return Err(raised::<PyTypeError>(format!("to() got multiple values for argument '{name}'")));
             }
             seen.push(name);
             if value.is_none() && !matches!(name, "non_blocking" | "copy") {
@@ -120,7 +121,7 @@ fn copying(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 }
 
 fn tensor_of<'a>(o: &'a Bound<PyAny>) -> PyResult<&'a Tensor> {
-    borrow(o.as_ptr()).ok_or_else(|| PyTypeError::new_err(format!("expected a Tensor, got {}", type_name(o))))
+    borrow(o.as_ptr()).ok_or_else(|| raised::<PyTypeError>(format!("expected a Tensor, got {}", type_name(o))))
 }
 
 /// What may name a device: a device, a text, the index of a GPU. Whether there is such a device is asked later.
@@ -132,16 +133,16 @@ fn device_argument<'py>(value: &Bound<'py, PyAny>) -> Argument<'py> {
 fn format_argument(value: &Bound<PyAny>) -> PyResult<Format> {
     format_of(value)?.ok_or_else(|| {
         let got = type_name(value);
-        PyTypeError::new_err(format!("to(): argument 'memory_format' must be torch.memory_format, not {got}"))
+        raised::<PyTypeError>(format!("to(): argument 'memory_format' must be torch.memory_format, not {got}"))
     })
 }
 
 #[cold]
-fn no_form(given: &Given) -> PyErr {
+fn no_form(given: &Given) -> Raised {
     let positional = given.positional.iter().map(type_name);
     let named = given.named.iter().map(|(name, value)| format!("{name}={}", type_name(value)));
     let got = positional.chain(named).collect::<Vec<_>>().join(", ");
-    PyTypeError::new_err(format!(
+    raised::<PyTypeError>(format!(
         "to() received an invalid combination of arguments - got ({got}), but expected one of:\n \
          * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, \
          torch.memory_format memory_format = None)\n \
@@ -191,7 +192,7 @@ impl<const I: usize> Call for Named<I> {
         let (py, (name, dtype)) = (o.py(), NAMED[I]);
         if is_keyword_only(dtype) && !given.positional.is_empty() {
             let n = given.positional.len();
-            return Err(PyTypeError::new_err(format!(
+            return Err(raised::<PyTypeError>(format!(
                 "chalf() takes 0 positional arguments besides self but {n} were given"
             )));
         }
@@ -211,7 +212,7 @@ impl Call for TypeAs {
     fn call<'py>(o: Bound<'py, PyAny>, given: Given<'py>) -> PyResult<*mut PyObject> {
         let other = given.only("type_as", "other", at_most_one)?;
         let other =
-            other.ok_or_else(|| PyTypeError::new_err("type_as() missing 1 required positional argument: 'other'"))?;
+            other.ok_or_else(|| raised::<PyTypeError>("type_as() missing 1 required positional argument: 'other'"))?;
         let mut wanted = Wanted::default();
         wanted.fill_from(o.py(), tensor_of(other)?)?;
         wanted.apply(o)
@@ -226,7 +227,7 @@ pub fn _to_arguments<'py>(args: &Bound<'py, PyTuple>, kwargs: &Bound<'py, PyDict
     let named = kwargs.iter().map(|(name, value)| Ok((name.extract()?, value))).collect::<PyResult<_>>()?;
     let Wanted { device, dtype, non_blocking, copy, format } =
         Wanted::of(py, &Given { positional: args.iter().collect(), named })?;
-    (device, dtype, non_blocking, copy, format).into_pyobject(py)
+    Ok((device, dtype, non_blocking, copy, format).into_pyobject(py)?)
 }
 
 /// The methods as the type wants them.

@@ -3,14 +3,15 @@
 //! `None` if the type does not fit, so that the caller can try another conversion or raise; an error if the type fits
 //! and the value does not. NumPy scalars count as Python numbers.
 
+use super::error::{PyResult, raised};
 use super::object::borrow;
-use crate::dtype::Scalar;
-use crate::op::Ints;
-use crate::rt::reserve;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use rustgrad::dtype::Scalar;
+use rustgrad::op::Ints;
+use rustgrad::rt::reserve;
 
 pub fn type_name(o: &Bound<PyAny>) -> String {
     o.get_type().name().map_or_else(|_| "object".into(), |n| n.to_string())
@@ -57,7 +58,7 @@ fn long_scalar(o: &Bound<PyAny>) -> PyResult<Scalar> {
     }
     match o.extract::<u64>() {
         Ok(u) => Ok(Scalar::UInt(u)),
-        Err(_) => Err(PyOverflowError::new_err("Overflow when unpacking long: the number must fit in 64 bits")),
+        Err(_) => Err(raised::<PyOverflowError>("Overflow when unpacking long: the number must fit in 64 bits")),
     }
 }
 
@@ -118,7 +119,7 @@ pub fn to_int(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
     if long {
         return match long_scalar(o)? {
             Scalar::Int(i) => Ok(Some(i)),
-            _ => Err(PyOverflowError::new_err("Overflow when unpacking long: the number must fit in 64 bits")),
+            _ => Err(raised::<PyOverflowError>("Overflow when unpacking long: the number must fit in 64 bits")),
         };
     }
     if let Some(t) = borrow(p) {
@@ -154,7 +155,7 @@ fn sequence<'py>(o: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
         return None;
     }
     // A subclass may have an order of its own.
-    o.try_iter().ok()?.collect::<PyResult<Vec<_>>>().ok()
+    o.try_iter().ok()?.collect::<pyo3::PyResult<Vec<_>>>().ok()
 }
 
 pub fn int_list(o: &Bound<PyAny>) -> PyResult<Option<Ints>> {
@@ -165,7 +166,7 @@ pub fn scalar_list(o: &Bound<PyAny>) -> PyResult<Option<Vec<Scalar>>> {
     let Some(items) = sequence(o) else { return Ok(None) };
     items.iter().map(to_scalar_or_item).collect()
 }
-pub fn tensor_list(o: &Bound<PyAny>, holes: bool) -> PyResult<Option<Vec<Option<crate::tensor::Tensor>>>> {
+pub fn tensor_list(o: &Bound<PyAny>, holes: bool) -> PyResult<Option<Vec<Option<rustgrad::tensor::Tensor>>>> {
     let Some(items) = sequence(o) else { return Ok(None) };
     let mut tensors = reserve::room(items.len())?;
     for item in &items {

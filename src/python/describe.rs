@@ -4,7 +4,7 @@
 //! overloads lists each of them in its doc, and has one text signature with the union of their parameters.
 
 use super::op_callable::Entry;
-use crate::op::{Forms, Kind, Op, Returns};
+use rustgrad::op::{Forms, Kind, Op, Returns};
 use std::borrow::Cow;
 
 /// Parameter names that are Python keywords, which no call can write: shown with `_`, and positional-only.
@@ -196,17 +196,4 @@ fn default_in(entry: &Entry, name: &str, position: Option<usize>) -> Option<&'st
         }
     }
     if required { None } else { shown.or(Some("...")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rename_self;
-
-    #[test]
-    fn only_the_word_is_renamed() {
-        assert_eq!(
-            rename_self("`self - other`; the tensor itself, self_int, self."),
-            "`input - other`; the tensor itself, self_int, input."
-        );
-    }
 }

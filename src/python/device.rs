@@ -1,17 +1,18 @@
 //! GPU queries, default devices, and queries on the storage of a tensor.
 
+use super::error::{PyResult, raised};
 use super::object::Handle;
 use super::py_types::{PyDevice, to_device};
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::gpu;
-use crate::layout::{Format, Layout, dims, to_shape};
-use crate::op::tracer::{self, Change};
-use crate::rt::retire::Frame;
-use crate::tensor::{INFERENCE, Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use rustgrad::device::Device;
+use rustgrad::dtype::DType;
+use rustgrad::gpu;
+use rustgrad::layout::{Format, Layout, dims, to_shape};
+use rustgrad::op::tracer::{self, Change};
+use rustgrad::rt::retire::Frame;
+use rustgrad::tensor::{INFERENCE, Meta, Tensor};
 
 /// The device on which tensors are created by default.
 #[pyfunction]
@@ -22,8 +23,8 @@ pub fn get_default_device() -> PyDevice {
 #[pyfunction]
 pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
     let d = if device.is_none() { Some(Device::Cpu) } else { to_device(device)? };
-    crate::device::set_default_device(
-        d.ok_or_else(|| PyTypeError::new_err("set_default_device(): expected a device or a string"))?,
+    rustgrad::device::set_default_device(
+        d.ok_or_else(|| raised::<PyTypeError>("set_default_device(): expected a device or a string"))?,
     );
     Ok(())
 }
@@ -31,7 +32,7 @@ pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
 /// Makes `cuda` an alias of the GPU in this process.
 #[pyfunction]
 pub fn _set_cuda_alias(on: bool) {
-    crate::device::set_cuda_alias(on);
+    rustgrad::device::set_cuda_alias(on);
 }
 
 /// Whether there is a GPU, or a software adapter that `RUSTGRAD_GPU` selects.
@@ -108,10 +109,10 @@ pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, Py
     let whole = t.with_layout(Layout::contiguous(&[t.storage().bytes() / size])).dense_copy(t.dtype())?;
     // SAFETY: `whole` is contiguous on the CPU and holds these bytes.
     let bytes = unsafe { std::slice::from_raw_parts(whole.ptr()?, whole.numel() * size) };
-    PyBytes::new_with(py, bytes.len(), |new| {
+    Ok(PyBytes::new_with(py, bytes.len(), |new| {
         new.copy_from_slice(bytes);
         Ok(())
-    })
+    })?)
 }
 
 /// A one-dimensional CPU tensor of a dtype from its bytes.
@@ -120,13 +121,13 @@ pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::py_types::PyDType>) 
     let dtype = dtype.0.dtype()?;
     let size = dtype.size();
     if !data.len().is_multiple_of(size) {
-        return Err(PyRuntimeError::new_err(format!("{} bytes are no whole number of {dtype} elements", data.len())));
+        return Err(raised::<PyRuntimeError>(format!("{} bytes are no whole number of {dtype} elements", data.len())));
     }
     let t = Tensor::empty(&[data.len() / size], dtype, Device::Cpu)?;
     // SAFETY: the new block holds exactly these bytes and is not shared yet.
     unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), t.ptr()?, data.len()) };
     if dtype == DType::Bool && data.iter().any(|&b| b > 1) {
-        return Err(PyRuntimeError::new_err("bytes other than 0 and 1 are no bool elements"));
+        return Err(raised::<PyRuntimeError>("bytes other than 0 and 1 are no bool elements"));
     }
     Ok(Handle(t))
 }
@@ -136,21 +137,25 @@ pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::py_types::PyDType>) 
 #[pyo3(signature = (t, sizes, format=None))]
 pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyResult<()> {
     if t.0.requires_grad() && !t.0.flag(INFERENCE) {
-        return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
+        return Err(raised::<PyRuntimeError>("cannot resize variables that require grad"));
     }
     // SAFETY: the interpreter lock is held here and where the frame is dropped; replaced values may be freed then.
     let _frame = unsafe { Frame::enter() };
     let (tensor, shape) = (t.0, to_shape(&sizes)?);
     let format = format.map(super::memory::format_of).transpose()?.flatten();
     if format == Some(Format::Preserve) {
-        return Err(PyRuntimeError::new_err("Unsupported memory format Preserve"));
+        return Err(raised::<PyRuntimeError>("Unsupported memory format Preserve"));
     }
     let kept = tensor.storage().bytes() / tensor.dtype().size();
-    crate::dispatch::resize(&tensor, &shape, format)?;
+    rustgrad::dispatch::resize(&tensor, &shape, format)?;
     let more = (tensor.storage().bytes() / tensor.dtype().size()).saturating_sub(kept);
     if more > 0 {
-        let strides = crate::layout::contiguous_strides(&[more]);
-        crate::ops::create::like::leave(&tensor.with_layout(Layout { shape: dims(&[more]), strides, offset: kept }))?;
+        let strides = rustgrad::layout::contiguous_strides(&[more]);
+        rustgrad::ops::create::like::leave(&tensor.with_layout(Layout {
+            shape: dims(&[more]),
+            strides,
+            offset: kept,
+        }))?;
     }
     Ok(())
 }
@@ -158,7 +163,7 @@ pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyR
 /// Whether uninitialised memory is filled with NaN or the largest number of its dtype.
 #[pyfunction]
 pub fn _fill_uninitialized(on: bool) {
-    crate::ops::create::like::fill_uninitialized(on);
+    rustgrad::ops::create::like::fill_uninitialized(on);
 }
 
 /// Whether the storage of a tensor can grow: it owns its memory, and the address has not been exported.
@@ -186,19 +191,19 @@ pub fn _set_(
     sizes: Option<Vec<i64>>,
     strides: Option<Vec<i64>>,
 ) -> PyResult<()> {
-    crate::autograd::history::check_inference(&t.0)?;
+    rustgrad::autograd::history::check_inference(&t.0)?;
     // SAFETY: as above.
     let _frame = unsafe { Frame::enter() };
     let mut meta: Meta = source.0.meta().clone();
     if let Some(sizes) = sizes {
         let shape = to_shape(&sizes)?;
         let strides =
-            strides.unwrap_or_else(|| crate::layout::contiguous_strides(&shape).iter().map(|&s| s as i64).collect());
+            strides.unwrap_or_else(|| rustgrad::layout::contiguous_strides(&shape).iter().map(|&s| s as i64).collect());
         let capacity = meta.storage.bytes() / meta.dtype.size();
         meta.layout = Layout::as_strided(&sizes, &strides, offset.unwrap_or(0), capacity)?;
     }
     if meta.dtype != t.0.dtype() {
-        return Err(PyRuntimeError::new_err(format!(
+        return Err(raised::<PyRuntimeError>(format!(
             "Could not set tensor of type {} to a tensor of type {}",
             meta.dtype.cpp_name(),
             t.0.dtype().cpp_name()

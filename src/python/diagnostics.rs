@@ -3,16 +3,17 @@
 //! A location is stored as an index into a list of (code object, instruction), so recording it costs a table lookup and
 //! no text. The list is bounded; writes from further locations are not recorded.
 
+use super::error::PyResult;
 use super::graph::{metadata, node_object};
-use crate::autograd::Node;
-use crate::autograd::diagnostics::{Witness, install};
-use crate::autograd::engine::PointerHasher;
-use crate::op::{Forms, Op};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rustgrad::autograd::Node;
+use rustgrad::autograd::diagnostics::{Witness, install};
+use rustgrad::autograd::engine::PointerHasher;
+use rustgrad::op::{Forms, Op};
 use std::collections::HashMap;
 use std::ffi::{CString, c_int};
 use std::sync::{Arc, Mutex};
@@ -114,12 +115,12 @@ impl Witness for Interpreter {
             Ok(())
         };
         // A failure to get the traceback must not fail the op being recorded.
-        Python::attach(|py| keep(py).unwrap_or_else(|e| e.write_unraisable(py, None)));
+        Python::attach(|py| keep(py).unwrap_or_else(|e| e.0.write_unraisable(py, None)));
     }
     fn report(&self, node: &Arc<Node>) {
-        Python::attach(|py| warn(py, node).unwrap_or_else(|e| e.write_unraisable(py, None)));
+        Python::attach(|py| warn(py, node).unwrap_or_else(|e| e.0.write_unraisable(py, None)));
     }
-    fn warn(&self, text: &str) -> crate::error::Result<()> {
+    fn warn(&self, text: &str) -> rustgrad::error::Result<()> {
         Python::attach(|py| warning(py, text.into()).map_err(super::error::carry))
     }
 }
@@ -159,7 +160,7 @@ fn trace(dict: &Bound<PyDict>) -> PyResult<Option<String>> {
 }
 
 fn warning(py: Python, text: String) -> PyResult<()> {
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(text).unwrap_or_default(), 1)
+    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(text).unwrap_or_default(), 1)?)
 }
 
 /// Registers the interpreter's implementation.

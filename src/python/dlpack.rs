@@ -4,16 +4,17 @@
 //! A capsule is named `dltensor` until it is consumed and `used_dltensor` afterwards; its owner at the time calls the
 //! deleter, once.
 
+use super::error::{PyResult, raised};
 use super::object::Handle;
-use crate::cpu::buffer::CpuBuffer;
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::layout::{Dims, Layout, checked_numel, contiguous_strides};
-use crate::storage::{Buffer, Storage};
-use crate::tensor::{Meta, Tensor};
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use rustgrad::cpu::buffer::CpuBuffer;
+use rustgrad::device::Device;
+use rustgrad::dtype::DType;
+use rustgrad::layout::{Dims, Layout, checked_numel, contiguous_strides};
+use rustgrad::storage::{Buffer, Storage};
+use rustgrad::tensor::{Meta, Tensor};
 use std::ffi::{CStr, c_void};
 
 const CPU: i32 = 1;
@@ -88,7 +89,7 @@ impl Managed for Versioned {
         // Another major version may have a different layout after the deleter.
         match self.major {
             1 => Ok(&self.tensor),
-            v => Err(PyBufferError::new_err(format!("from_dlpack: DLPack version {v} is not supported; expected 1"))),
+            v => Err(raised::<PyBufferError>(format!("from_dlpack: DLPack version {v} is not supported; expected 1"))),
         }
     }
     fn is_read_only(&self) -> bool {
@@ -147,17 +148,17 @@ unsafe extern "C" fn capsule_died<M: Managed>(capsule: *mut ffi::PyObject) {
 pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle, versioned: bool, copied: bool) -> PyResult<Bound<'py, PyAny>> {
     let t = t.0;
     if t.requires_grad() {
-        return Err(PyBufferError::new_err("Can't export tensors that require gradient, use tensor.detach()"));
+        return Err(raised::<PyBufferError>("Can't export tensors that require gradient, use tensor.detach()"));
     }
     if t.device() != Device::Cpu {
-        return Err(PyBufferError::new_err(format!(
+        return Err(raised::<PyBufferError>(format!(
             "__dlpack__: only cpu tensors can be exported, got {}. Copy it with .cpu() first.",
             t.device()
         )));
     }
     let read_only = t.storage().is_read_only();
     if read_only && !versioned {
-        return Err(PyBufferError::new_err(
+        return Err(raised::<PyBufferError>(
             "__dlpack__: the memory is read-only, which capsules before version 1.0 cannot say. Export a clone().",
         ));
     }
@@ -194,7 +195,7 @@ fn export<M: Managed>(py: Python, t: Tensor, flags: u64) -> PyResult<Bound<PyAny
         let capsule = ffi::PyCapsule_New(raw.cast(), M::NAME.as_ptr(), Some(capsule_died::<M>));
         if capsule.is_null() {
             drop(Box::from_raw(raw));
-            return Err(PyErr::fetch(py));
+            return Err(PyErr::fetch(py).into());
         }
         Ok(Bound::from_owned_ptr(py, capsule))
     }
@@ -230,7 +231,7 @@ pub fn _from_dlpack(capsule: &Bound<PyAny>) -> PyResult<Handle> {
     if named(Plain::NAME) {
         return import::<Plain>(capsule);
     }
-    Err(PyRuntimeError::new_err(
+    Err(raised::<PyRuntimeError>(
         "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once.",
     ))
 }
@@ -254,27 +255,27 @@ fn import<M: Managed + 'static>(capsule: &Bound<PyAny>) -> PyResult<Handle> {
 
 fn describe(t: &DLTensor) -> PyResult<(DType, Layout)> {
     if t.device_type != CPU {
-        return Err(PyBufferError::new_err(format!(
+        return Err(raised::<PyBufferError>(format!(
             "from_dlpack: device type {} is not supported; expected cpu memory",
             t.device_type
         )));
     }
     let dtype = dtype_of(t.code, t.bits).filter(|_| t.lanes == 1);
     let dtype = dtype.ok_or_else(|| {
-        PyTypeError::new_err(format!(
+        raised::<PyTypeError>(format!(
             "from_dlpack: unsupported element type (code {}, {} bits, {} lanes)",
             t.code, t.bits, t.lanes
         ))
     })?;
     let n =
-        usize::try_from(t.ndim).map_err(|_| PyRuntimeError::new_err("from_dlpack: negative number of dimensions"))?;
+        usize::try_from(t.ndim).map_err(|_| raised::<PyRuntimeError>("from_dlpack: negative number of dimensions"))?;
     let read = |p: *mut i64| -> PyResult<Dims> {
         // SAFETY: the producer provides `ndim` numbers behind both pointers.
         let all = if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(p, n) } };
         all.iter()
             .map(|&d| {
                 usize::try_from(d)
-                    .map_err(|_| PyRuntimeError::new_err("from_dlpack: negative sizes or strides are not supported"))
+                    .map_err(|_| raised::<PyRuntimeError>("from_dlpack: negative sizes or strides are not supported"))
             })
             .collect()
     };

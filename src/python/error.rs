@@ -1,11 +1,14 @@
 //! Errors at the boundary to Python: a Rust error becomes a Python exception, a panic becomes `InternalError`, never a
 //! crash.
 
-use crate::error::{Class, Error};
-use crate::rt::retire::Frame;
 use pyo3::exceptions::*;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::{CastError, CastIntoError, PyTypeInfo};
+use rustgrad::error::{Class, Error};
+use rustgrad::rt::retire::Frame;
+use std::convert::Infallible;
+use std::ffi::NulError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pyo3::create_exception!(rustgrad, InternalError, PyRuntimeError, "A bug in rustgrad itself; please report it.");
@@ -18,31 +21,76 @@ pyo3::create_exception!(
     "A matrix is singular, or a decomposition did not converge."
 );
 
-impl From<Error> for PyErr {
-    fn from(mut e: Error) -> PyErr {
-        if let Some(p) = e.take_payload()
-            && let Ok(err) = p.downcast::<PyErr>()
-        {
-            return *err;
-        }
-        let message = e.to_string();
-        match e.class() {
-            Class::Runtime => PyRuntimeError::new_err(message),
-            Class::Value => PyValueError::new_err(message),
-            Class::Type => PyTypeError::new_err(message),
-            Class::Index => PyIndexError::new_err(message),
-            Class::NotImplemented => PyNotImplementedError::new_err(message),
-            Class::Memory => OutOfMemoryError::new_err(message),
-            Class::LinAlg => LinAlgError::new_err(message),
-            Class::Buffer => PyBufferError::new_err(message),
-            Class::Internal | Class::Python => InternalError::new_err(message),
-        }
+/// What a call raises. A type of its own, because the core's errors and the interpreter's both become one.
+#[derive(Debug)]
+pub struct Raised(pub PyErr);
+pub type PyResult<T> = Result<T, Raised>;
+
+impl From<PyErr> for Raised {
+    fn from(e: PyErr) -> Raised {
+        Raised(e)
+    }
+}
+impl From<Raised> for PyErr {
+    fn from(e: Raised) -> PyErr {
+        e.0
+    }
+}
+impl From<CastError<'_, '_>> for Raised {
+    fn from(e: CastError) -> Raised {
+        Raised(e.into())
+    }
+}
+impl From<CastIntoError<'_>> for Raised {
+    fn from(e: CastIntoError) -> Raised {
+        Raised(e.into())
+    }
+}
+impl From<NulError> for Raised {
+    fn from(e: NulError) -> Raised {
+        Raised(e.into())
+    }
+}
+impl From<Infallible> for Raised {
+    fn from(e: Infallible) -> Raised {
+        match e {}
+    }
+}
+impl From<Error> for Raised {
+    fn from(e: Error) -> Raised {
+        Raised(exception(e))
+    }
+}
+
+/// An exception of a class.
+pub fn raised<E: PyTypeInfo>(message: impl Into<String>) -> Raised {
+    Raised(PyErr::new::<E, String>(message.into()))
+}
+
+/// The exception that stands for an error of the core.
+pub fn exception(mut e: Error) -> PyErr {
+    if let Some(p) = e.take_payload()
+        && let Ok(err) = p.downcast::<PyErr>()
+    {
+        return *err;
+    }
+    let message = e.to_string();
+    match e.class() {
+        Class::Runtime => PyRuntimeError::new_err(message),
+        Class::Value => PyValueError::new_err(message),
+        Class::Type => PyTypeError::new_err(message),
+        Class::Index => PyIndexError::new_err(message),
+        Class::NotImplemented => PyNotImplementedError::new_err(message),
+        Class::Memory => OutOfMemoryError::new_err(message),
+        Class::LinAlg => LinAlgError::new_err(message),
+        Class::Buffer => PyBufferError::new_err(message),
+        Class::Internal | Class::Python => InternalError::new_err(message),
     }
 }
 
 /// Carries a Python exception through Rust code.
-pub fn carry(e: PyErr) -> Error {
-    Error::python(Box::new(e))
+pub fn carry(e: impl Into<PyErr>) -> Error {
+    Error::python(Box::new(e.into()))
 }
 
 /// Runs an entry point: an error or a panic is set as the Python exception, and `failed` is returned.
@@ -57,7 +105,7 @@ pub fn guard<T>(failed: T, f: impl FnOnce(Python) -> PyResult<T>) -> T {
     match result {
         Ok(Ok(v)) => v,
         Ok(Err(e)) => {
-            e.restore(py);
+            e.0.restore(py);
             failed
         }
         Err(panic) => {

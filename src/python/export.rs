@@ -1,18 +1,19 @@
 //! Tensors as Python data: `item`, `tolist`, `repr`.
 
+use super::error::{PyResult, raised};
 use super::lent;
 use super::object::{Handle, borrow};
-use crate::device::Device;
-use crate::dtype::{Element, Scalar};
-use crate::error::{Error, Result};
-use crate::op::tracer::{self, Read};
-use crate::tensor::Tensor;
-use crate::tensor::print;
-use crate::with_dtype;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use rustgrad::device::Device;
+use rustgrad::dtype::{Element, Scalar};
+use rustgrad::error::{Error, Result};
+use rustgrad::op::tracer::{self, Read};
+use rustgrad::tensor::Tensor;
+use rustgrad::tensor::print;
+use rustgrad::with_dtype;
 
 /// The one element of a tensor as a number.
 pub fn item(t: &Tensor) -> Result<Scalar> {
@@ -27,7 +28,7 @@ pub fn item(t: &Tensor) -> Result<Scalar> {
 pub fn scalar_object<'py>(py: Python<'py>, s: Scalar) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: each constructor returns a new reference, or null with an exception set.
     unsafe {
-        Bound::from_owned_ptr_or_err(
+        Ok(Bound::from_owned_ptr_or_err(
             py,
             match s {
                 Scalar::Bool(b) => ffi::PyBool_FromLong(b.into()),
@@ -36,7 +37,7 @@ pub fn scalar_object<'py>(py: Python<'py>, s: Scalar) -> PyResult<Bound<'py, PyA
                 Scalar::Float(f) => ffi::PyFloat_FromDouble(f),
                 Scalar::Complex(re, im) => ffi::PyComplex_FromDoubles(re, im),
             },
-        )
+        )?)
     }
 }
 
@@ -44,7 +45,7 @@ pub fn scalar_object<'py>(py: Python<'py>, s: Scalar) -> PyResult<Bound<'py, PyA
 #[pyfunction]
 #[pyo3(signature = (t, truth=false))]
 pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>, truth: bool) -> PyResult<Bound<'py, PyAny>> {
-    let t = borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("item(): expected a Tensor"))?;
+    let t = borrow(t.as_ptr()).ok_or_else(|| raised::<PyTypeError>("item(): expected a Tensor"))?;
     if truth {
         tracer::may_read(t, Read::Truth)?;
     } else if t.numel() == 1
@@ -128,7 +129,7 @@ pub fn _repr(t: Handle, prefix: Option<&str>) -> PyResult<String> {
 
 fn text(t: &Tensor, prefix: &str) -> Result<String> {
     // A view whose history became invalid can still be printed; other attributes raise the error.
-    let made_by = crate::autograd::history::grad_fn(t);
+    let made_by = rustgrad::autograd::history::grad_fn(t);
     // A tensor on the GPU is brought over once, not element by element; of one on meta no element is asked for.
     let host = if t.device().is_gpu() { t.dense_copy(t.dtype())? } else { t.clone() };
     let layout = host.layout();
@@ -136,7 +137,7 @@ fn text(t: &Tensor, prefix: &str) -> Result<String> {
         let at = layout.offset + index.iter().zip(&layout.strides).map(|(i, s)| i * s).sum::<usize>();
         host.element(at).unwrap_or(Scalar::Float(f64::NAN))
     };
-    let node = made_by.as_ref().map_or(Some("Invalid".into()), |e| e.as_ref().map(crate::tensor::Edge::name));
+    let node = made_by.as_ref().map_or(Some("Invalid".into()), |e| e.as_ref().map(rustgrad::tensor::Edge::name));
     Ok(print::format(&print::PrintInput {
         prefix,
         shape: t.shape(),

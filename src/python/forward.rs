@@ -1,12 +1,13 @@
 //! Forward mode in Python: levels, and the tangents of tensors. Levels are known by their number in the thread.
 
+use super::error::PyResult;
 use super::object::{Handle, wrap_bound};
-use crate::autograd::forward::{self, Visible};
-use crate::error::Error;
-use crate::ops::view::reshape::ALIAS;
-use crate::rt::thread_state::thread_state;
-use crate::tensor::Tensor;
 use pyo3::prelude::*;
+use rustgrad::autograd::forward::{self, Visible};
+use rustgrad::error::Error;
+use rustgrad::ops::view::reshape::ALIAS;
+use rustgrad::rt::thread_state::thread_state;
+use rustgrad::tensor::Tensor;
 
 /// Enters a level and returns its number.
 #[pyfunction]
@@ -62,7 +63,7 @@ pub fn _set_tangent(t: Handle, level: usize, tangent: Handle, as_is: bool) -> Py
 pub fn _write_tangent(t: Handle, level: usize, tangent: Handle) -> PyResult<()> {
     let place = forward::start(&t.0, level)?;
     let _outer = Visible::outside(level);
-    Ok((crate::autograd::engine_ops().copy_)(&place, &tangent.0)?)
+    Ok((rustgrad::autograd::engine_ops().copy_)(&place, &tangent.0)?)
 }
 
 fn alias(t: &Tensor) -> PyResult<Tensor> {
@@ -124,5 +125,5 @@ pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(_make_dual, m)?,
         wrap_pyfunction!(_unpack_dual, m)?,
     ];
-    list.into_iter().try_for_each(|f| m.add_function(f))
+    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
 }

@@ -1,27 +1,28 @@
 //! Python code in the graph: custom functions and saved-tensor hooks. Each acquires the interpreter lock when called.
 
+use super::error::{PyResult, raised};
 use super::graph::with_python;
 use super::hooks::{objects, tensors};
 use super::object::{Handle, borrow, wrap_bound};
 use super::owned_objects;
 use super::owned_objects::Held;
-use crate::autograd::foreign_refs;
-use crate::autograd::foreign_refs::Owned;
-use crate::autograd::node::{self, Edges, Work};
-use crate::autograd::saved::{Saved, SavedHooks, Unpacks};
-use crate::autograd::{self, Custom, Node, history};
-use crate::error::Result;
-use crate::op::gradient::TensorMeta;
-use crate::op::tracer;
-use crate::rt::counters;
-use crate::rt::counters::Count;
-use crate::rt::thread_state::thread_state;
-use crate::tensor::slot::Creation;
-use crate::tensor::{Foreign, LEAF_GRAD, Tensor, Visit};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
+use rustgrad::autograd::foreign_refs;
+use rustgrad::autograd::foreign_refs::Owned;
+use rustgrad::autograd::node::{self, Edges, Work};
+use rustgrad::autograd::saved::{Saved, SavedHooks, Unpacks};
+use rustgrad::autograd::{self, Custom, Node, history};
+use rustgrad::error::Result;
+use rustgrad::op::gradient::TensorMeta;
+use rustgrad::op::tracer;
+use rustgrad::rt::counters;
+use rustgrad::rt::counters::Count;
+use rustgrad::rt::thread_state::thread_state;
+use rustgrad::tensor::slot::Creation;
+use rustgrad::tensor::{Foreign, LEAF_GRAD, Tensor, Visit};
 use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -37,7 +38,7 @@ impl Unpacks for Packed {
         with_python(|py| {
             let r = self.unpack.bind(py).call1((self.object.bind(py),))?;
             borrow(r.as_ptr()).cloned().ok_or_else(|| {
-                PyTypeError::new_err(format!(
+                raised::<PyTypeError>(format!(
                     "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
                     super::convert::type_name(&r)
                 ))
@@ -145,7 +146,7 @@ impl SavedTensors {
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let count = self.0.lock().as_ref().map(Vec::len);
         let all = (0..count.ok_or_else(node::freed)?).map(|i| super::saved::SavedTensor::listed(&self.0, i));
-        PyTuple::new(py, all.map(|s| Bound::new(py, s)).collect::<PyResult<Vec<_>>>()?)
+        Ok(PyTuple::new(py, all.map(|s| Bound::new(py, s)).collect::<pyo3::PyResult<Vec<_>>>()?)?)
     }
     /// While the node lives, it owns the list and reports it.
     fn __traverse__(&self, visit: PyVisit) -> std::result::Result<(), PyTraverseError> {
@@ -207,18 +208,18 @@ impl<'py> Applied<'_, 'py> {
     fn check_dirty(&self, t: &Tensor, o: &Bound<'py, PyAny>) -> PyResult<()> {
         history::check_writable(t)?;
         if t.is_leaf() && t.requires_grad() {
-            return Err(PyRuntimeError::new_err(
+            return Err(raised::<PyRuntimeError>(
                 "a leaf Variable that requires grad has been used in an in-place operation.",
             ));
         }
         if !among(self.args, o) {
-            crate::autograd::diagnostics::warn(
+            rustgrad::autograd::diagnostics::warn(
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should \
                  be passed to ctx.mark_dirty().",
             )?;
         }
         if t.view_info().is_some() && self.outputs.len() > 1 {
-            return Err(PyRuntimeError::new_err(
+            return Err(raised::<PyRuntimeError>(
                 "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return \
                  more than one Tensor. This is not supported by the current autograd engine. You should either make sure the \
                  input is not a view (using .clone() for example) or make your Function only return one Tensor (potentially \
@@ -347,13 +348,13 @@ fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, Vec<usize>)> {
 /// An input returned unchanged becomes a view of itself, of the same class, with its own history.
 fn fresh_view<'py>(input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let _unrecorded = autograd::GradGuard::new(false);
-    input.call_method1("view_as", (input,))
+    Ok(input.call_method1("view_as", (input,))?)
 }
 
 fn none_facts() -> TensorMeta {
     TensorMeta {
         shape: Default::default(),
-        dtype: crate::dtype::DType::F32,
+        dtype: rustgrad::dtype::DType::F32,
         device: Default::default(),
         column_major: false,
     }

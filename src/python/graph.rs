@@ -1,12 +1,9 @@
 //! The backward graph in Python: nodes and their hooks, requires_grad, detaching.
 
-use super::error::carry;
+use super::error::{PyResult, carry, raised};
 use super::object::{Handle, borrow, wrap_bound};
 use super::owned_objects;
 use super::owned_objects::Held;
-use crate::autograd::node::Work;
-use crate::autograd::{self, Node, history};
-use crate::tensor::{Edge, Foreign, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyObject;
 use pyo3::intern;
@@ -14,6 +11,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
+use rustgrad::autograd::node::Work;
+use rustgrad::autograd::{self, Node, history};
+use rustgrad::tensor::{Edge, Foreign, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl PyNode {
     pub fn get(&self) -> PyResult<&Arc<Node>> {
         self.node
             .as_ref()
-            .ok_or_else(|| PyTypeError::new_err("a Node is made by recording an op, not by calling its class"))
+            .ok_or_else(|| raised::<PyTypeError>("a Node is made by recording an op, not by calling its class"))
     }
 }
 
@@ -103,19 +103,21 @@ impl PyNode {
             match e {
                 Some(e) => {
                     let (node, input) = history::target(e);
-                    PyTuple::new(py, [node_object(py, node)?, input.into_pyobject(py)?.into_any()])
+                    Ok(PyTuple::new(py, [node_object(py, node)?, input.into_pyobject(py)?.into_any()])?)
                 }
-                None => PyTuple::new(py, [py.None().into_bound(py), 0u32.into_pyobject(py)?.into_any()]),
+                None => Ok(PyTuple::new(py, [py.None().into_bound(py), 0u32.into_pyobject(py)?.into_any()])?),
             }
         };
-        PyTuple::new(py, self.get()?.edges.iter().map(one).collect::<PyResult<Vec<_>>>()?)
+        Ok(PyTuple::new(py, self.get()?.edges.iter().map(one).collect::<PyResult<Vec<_>>>()?)?)
     }
     /// The leaf that an AccumulateGrad node adds to.
     #[getter]
     fn variable<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.get()?.work {
             Work::Accumulate(t) => wrap_bound(py, t.clone()),
-            _ => Err(PyAttributeError::new_err(format!("'{}' object has no attribute 'variable'", self.get()?.name()))),
+            _ => {
+                Err(raised::<PyAttributeError>(format!("'{}' object has no attribute 'variable'", self.get()?.name())))
+            }
         }
     }
     /// A dict for user data.
@@ -130,7 +132,7 @@ impl PyNode {
     /// Shape, dtype and device of each output of the forward op.
     #[getter]
     fn _input_metadata(&self, py: Python) -> PyResult<Vec<InputMetadata>> {
-        let one = |f: &crate::op::gradient::TensorMeta| {
+        let one = |f: &rustgrad::op::gradient::TensorMeta| {
             let size = super::py_types::size_object(py, &f.shape)?;
             Ok(InputMetadata {
                 // SAFETY: `size_object` returns a new reference.
@@ -150,9 +152,9 @@ impl PyNode {
         if let Work::Custom(c) = &node.work
             && let Some(f) = c.as_any().downcast_ref::<super::function::PyFunction>()
         {
-            return f.context().bind(py).getattr(name);
+            return Ok(f.context().bind(py).getattr(name)?);
         }
-        Err(PyAttributeError::new_err(format!("'{}' object has no attribute '{name}'", node.name())))
+        Err(raised::<PyAttributeError>(format!("'{}' object has no attribute '{name}'", node.name())))
     }
     fn __dir__<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
@@ -206,28 +208,28 @@ impl PyNode {
     ) -> PyResult<Bound<'py, PyAny>> {
         let node = self.get()?;
         if kwargs.is_some_and(|k| !k.is_empty()) {
-            return Err(PyTypeError::new_err("keyword arguments are not supported"));
+            return Err(raised::<PyTypeError>("keyword arguments are not supported"));
         }
         let expected = node.outputs.len();
         if grads.len() != expected {
             let text = format!("expected {expected} arguments, got {} instead", grads.len());
-            return Err(PyTypeError::new_err(text));
+            return Err(raised::<PyTypeError>(text));
         }
         let one = |(i, g): (usize, Bound<PyAny>)| match borrow(g.as_ptr()) {
-            None if !g.is_none() => Err(PyTypeError::new_err(format!("argument {i} is not a Variable"))),
+            None if !g.is_none() => Err(raised::<PyTypeError>(format!("argument {i} is not a Variable"))),
             found => Ok(found.cloned()),
         };
         let grads = grads.iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?;
         // SAFETY: the interpreter lock is held here and where the frame is dropped; the node reads within the frame.
-        let _frame = unsafe { crate::rt::retire::Frame::enter() };
+        let _frame = unsafe { rustgrad::rt::retire::Frame::enter() };
         let results = py.detach(|| autograd::engine::run_node(node, grads))?;
         let results = super::hooks::objects(py, &results)?;
-        if results.len() == 1 { results.get_item(0) } else { Ok(results.into_any()) }
+        if results.len() == 1 { Ok(results.get_item(0)?) } else { Ok(results.into_any()) }
     }
     fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
-        self.node
-            .iter()
-            .try_for_each(|n| owned_objects::show_to(&visit, |visit| crate::autograd::foreign_refs::of_node(n, visit)))
+        self.node.iter().try_for_each(|n| {
+            owned_objects::show_to(&visit, |visit| rustgrad::autograd::foreign_refs::of_node(n, visit))
+        })
     }
     fn __clear__(&mut self) {
         let node = self.node.take();
@@ -249,10 +251,10 @@ pub struct InputMetadata {
 /// Sets `requires_grad` of a new tensor; integer dtypes are rejected.
 pub fn set_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
     if on && !t.dtype().is_differentiable() {
-        return Err(PyRuntimeError::new_err("Only Tensors of floating point and complex dtype can require gradients"));
+        return Err(raised::<PyRuntimeError>("Only Tensors of floating point and complex dtype can require gradients"));
     }
     if on && t.flag(INFERENCE) && !autograd::mode::inference_enabled() {
-        return Err(PyRuntimeError::new_err(
+        return Err(raised::<PyRuntimeError>(
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
         ));
     }
@@ -272,11 +274,11 @@ pub fn change_requires_grad(t: &Tensor, on: bool, assigned: bool) -> PyResult<()
             }
         };
         let text = format!("you can only change requires_grad flags of leaf variables.{hint}");
-        return Err(PyRuntimeError::new_err(text));
+        return Err(raised::<PyRuntimeError>(text));
     }
     if on && !t.dtype().is_differentiable() {
         let kinds = if assigned { "floating point and complex" } else { "floating point" };
-        return Err(PyRuntimeError::new_err(format!("only Tensors of {kinds} dtype can require gradients")));
+        return Err(raised::<PyRuntimeError>(format!("only Tensors of {kinds} dtype can require gradients")));
     }
     set_requires_grad(t, on)
 }
@@ -284,7 +286,7 @@ pub fn change_requires_grad(t: &Tensor, on: bool, assigned: bool) -> PyResult<()
 #[pyfunction]
 pub fn _requires_grad_(t: &Bound<PyAny>, on: bool) -> PyResult<()> {
     change_requires_grad(
-        borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("requires_grad_(): expected a Tensor"))?,
+        borrow(t.as_ptr()).ok_or_else(|| raised::<PyTypeError>("requires_grad_(): expected a Tensor"))?,
         on,
         false,
     )
@@ -328,7 +330,7 @@ pub fn _detach_(t: Handle) -> PyResult<()> {
 
 pub fn detach_in_place(t: &Tensor) -> PyResult<()> {
     if t.view_info().is_some() {
-        return Err(PyRuntimeError::new_err(
+        return Err(raised::<PyRuntimeError>(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.",
         ));
     }
@@ -345,6 +347,6 @@ pub fn cut_off(t: &Tensor) {
 }
 
 /// Calls a Python function from the engine, under the interpreter lock.
-pub fn with_python<T>(f: impl FnOnce(Python) -> PyResult<T>) -> crate::error::Result<T> {
+pub fn with_python<T>(f: impl FnOnce(Python) -> PyResult<T>) -> rustgrad::error::Result<T> {
     Python::attach(|py| f(py).map_err(carry))
 }

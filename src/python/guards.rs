@@ -6,21 +6,22 @@
 use super::arguments::{Arguments, Found};
 use super::convert::type_name;
 use super::dict_changes::Changes;
+use super::error::{PyResult, raised};
 use super::values::{is_left_out, same_key, same_value};
-use crate::autograd::{self, mode};
-use crate::compile::{Plan, Source};
-use crate::device::Device;
-use crate::dispatch::autocast;
-use crate::dtype::{DType, default_dtype};
-use crate::layout::Layout;
-use crate::rt::thread_state::thread_state;
-use crate::tensor::{HAS_FN, INFERENCE, LEAF_GRAD, Meta, Tensor};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use rustgrad::autograd::{self, mode};
+use rustgrad::compile::{Plan, Source};
+use rustgrad::device::Device;
+use rustgrad::dispatch::autocast;
+use rustgrad::dtype::{DType, default_dtype};
+use rustgrad::layout::Layout;
+use rustgrad::rt::thread_state::thread_state;
+use rustgrad::tensor::{HAS_FN, INFERENCE, LEAF_GRAD, Meta, Tensor};
 use std::collections::HashMap;
 
 /// What an entry has to be.
@@ -41,7 +42,7 @@ impl Expect {
             "equal" => Expect::Equal(value.clone().unbind()),
             "present" => Expect::Present,
             "absent" => Expect::Absent,
-            _ => return Err(PyTypeError::new_err(format!("_compile_plan: unknown guard '{kind}'"))),
+            _ => return Err(raised::<PyTypeError>(format!("_compile_plan: unknown guard '{kind}'"))),
         })
     }
     fn holds(&self, py: Python, found: Option<&Bound<PyAny>>) -> PyResult<bool> {
@@ -220,7 +221,7 @@ impl Reach {
                     }
                     Check::Class { class: class.unbind(), version }
                 }
-                other => return Err(PyTypeError::new_err(format!("_compile_plan: unknown guard '{other}'"))),
+                other => return Err(raised::<PyTypeError>(format!("_compile_plan: unknown guard '{other}'"))),
             };
             checks.push((place, check));
         }

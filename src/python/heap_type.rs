@@ -1,5 +1,6 @@
 //! Heap types of our own: tables of slots, members, properties and methods, turned into a Python type in one place.
 
+use super::error::PyResult;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::{CStr, CString, c_int, c_ulong, c_void};
@@ -52,7 +53,7 @@ impl HeapType {
         };
         // SAFETY: the spec is valid for the call; tables that the type keeps are leaked.
         let t = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, self.base.cast()) };
-        if t.is_null() { Err(PyErr::fetch(py)) } else { Ok(t.cast()) }
+        if t.is_null() { Err(PyErr::fetch(py).into()) } else { Ok(t.cast()) }
     }
 }
 

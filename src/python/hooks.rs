@@ -1,18 +1,19 @@
 //! Hooks as registered from Python: a dict for each tensor and for each side of a node; handles remove entries from it.
 
 use super::convert::type_name;
+use super::error::{PyResult, raised};
 use super::graph::with_python;
 use super::object::{Handle, borrow, wrap_bound};
 use super::owned_objects;
 use super::owned_objects::Held;
-use crate::autograd::opaque::is_opaque;
-use crate::autograd::{final_callbacks, hooks};
-use crate::error::Result;
-use crate::tensor::slot::{Gradients, Hook};
-use crate::tensor::{Foreign, Tensor, Visit};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use rustgrad::autograd::opaque::is_opaque;
+use rustgrad::autograd::{final_callbacks, hooks};
+use rustgrad::error::Result;
+use rustgrad::tensor::slot::{Gradients, Hook};
+use rustgrad::tensor::{Foreign, Tensor, Visit};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ impl Hook for HookDict {
     fn accumulated(&self, leaf: &Tensor) -> Result<()> {
         with_python(|py| match self.call(object(py, Some(leaf))?, None, check_one)? {
             None => Ok(()),
-            Some(_) => Err(PyRuntimeError::new_err("Tensor post accumulate grad hooks should return None.")),
+            Some(_) => Err(raised::<PyRuntimeError>("Tensor post accumulate grad hooks should return None.")),
         })
     }
     fn before(&self, grads: &[Option<Tensor>]) -> Result<Option<Gradients>> {
@@ -93,12 +94,12 @@ fn check_one(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyR
         return Ok(());
     }
     let Some(n) = borrow(new.as_ptr()) else {
-        return Err(PyTypeError::new_err(format!("expected Variable, but hook returned '{}'", type_name(new))));
+        return Err(raised::<PyTypeError>(format!("expected Variable, but hook returned '{}'", type_name(new))));
     };
     let Some(o) = borrow(old.as_ptr()) else {
-        return Err(PyRuntimeError::new_err("can't replace a None gradient with a non-None value"));
+        return Err(raised::<PyRuntimeError>("can't replace a None gradient with a non-None value"));
     };
-    let refuse = |what: String| Err(PyRuntimeError::new_err(format!("hook '{}' has {what}", name(hook))));
+    let refuse = |what: String| Err(raised::<PyRuntimeError>(format!("hook '{}' has {what}", name(hook))));
     let apart = o.device() != n.device() && !is_opaque(o) && !is_opaque(n);
     if o.dtype() != n.dtype() || apart {
         let kind = |t: &Tensor| format!("torch.{}Tensor", t.dtype().scalar_type_name());
@@ -113,10 +114,10 @@ fn check_one(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyR
 /// The result must be a tuple of the same length, with matching items.
 fn check_all(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyResult<()> {
     let (Ok(old), Ok(new)) = (old.cast::<PyTuple>(), new.cast::<PyTuple>()) else {
-        return Err(PyTypeError::new_err(format!("expected tuple, but hook returned '{}'", type_name(new))));
+        return Err(raised::<PyTypeError>(format!("expected tuple, but hook returned '{}'", type_name(new))));
     };
     if old.len() != new.len() {
-        return Err(PyRuntimeError::new_err(format!(
+        return Err(raised::<PyRuntimeError>(format!(
             "hook '{}' has returned an incorrect number of values (got {}, but expected {})",
             name(hook),
             new.len(),
@@ -136,7 +137,7 @@ fn object<'py>(py: Python<'py>, t: Option<&Tensor>) -> PyResult<Bound<'py, PyAny
 
 /// Gradients as Python sees them: tensors and None.
 pub fn objects<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, grads.iter().map(|g| object(py, g.as_ref())).collect::<PyResult<Vec<_>>>()?)
+    Ok(PyTuple::new(py, grads.iter().map(|g| object(py, g.as_ref())).collect::<PyResult<Vec<_>>>()?)?)
 }
 
 /// Gradients returned by Python: tensors and None, or one tensor.
@@ -144,12 +145,12 @@ pub fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
     if let Some(t) = borrow(o.as_ptr()) {
         return Ok(vec![Some(t.clone())]);
     }
-    let one = |i: PyResult<Bound<PyAny>>| -> PyResult<Option<Tensor>> {
+    let one = |i: pyo3::PyResult<Bound<PyAny>>| -> PyResult<Option<Tensor>> {
         let i = i?;
         match borrow(i.as_ptr()) {
             Some(t) => Ok(Some(t.clone())),
             None if i.is_none() => Ok(None),
-            None => Err(PyTypeError::new_err(format!("expected Tensor or None, got {}", type_name(&i)))),
+            None => Err(raised::<PyTypeError>(format!("expected Tensor or None, got {}", type_name(&i)))),
         }
     };
     o.try_iter()?.map(one).collect()
@@ -180,7 +181,7 @@ pub fn register<'py>(
 #[pyfunction]
 pub fn _get_hooks<'py>(py: Python<'py>, t: Handle, accumulated: bool) -> PyResult<Option<Bound<'py, PyDict>>> {
     // Hooks belong to a history: hooks from before a write to the base do not apply to the current value.
-    crate::autograd::history::grad_fn(&t.0)?;
+    rustgrad::autograd::history::grad_fn(&t.0)?;
     let kept = hooks::own_hook(&t.0, accumulated);
     Ok(kept.and_then(|hook| HookDict::of(py, &hook)))
 }
@@ -201,7 +202,7 @@ pub fn _set_hooks(t: Handle, dict: Option<Bound<PyDict>>, accumulated: bool) -> 
 /// Calls a function without arguments at the end of the running backward pass.
 #[pyfunction]
 pub fn _queue_callback(callback: Py<PyAny>) -> PyResult<()> {
-    let call = move || with_python(|py| callback.call0(py).map(drop));
+    let call = move || with_python(|py| Ok(callback.call0(py).map(drop)?));
     Ok(final_callbacks::queue(Box::new(call))?)
 }
 /// The id of the backward pass running in this thread; -1 if none.

@@ -3,21 +3,21 @@
 //! `torch/csrc/autograd/python_variable_indexing.cpp`.
 
 use super::convert::{to_int, to_scalar, type_name};
-use super::error::{guard, guard_object};
+use super::error::{PyResult, guard, guard_object, raised};
 use super::object::{borrow, wrap};
 use super::overrides;
-use crate::device::Device;
-use crate::dtype::{DType, Scalar};
-use crate::op::Op;
-use crate::op::tracer::{Read, may_read};
-use crate::ops::indexing::{index_select, mask};
-use crate::ops::movement::copy;
-use crate::ops::view::reshape;
-use crate::tensor::Tensor;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
+use rustgrad::device::Device;
+use rustgrad::dtype::{DType, Scalar};
+use rustgrad::op::Op;
+use rustgrad::op::tracer::{Read, may_read};
+use rustgrad::ops::indexing::{index_select, mask};
+use rustgrad::ops::movement::copy;
+use rustgrad::ops::view::reshape;
+use rustgrad::tensor::Tensor;
 use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -100,10 +100,10 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
         let (mut start, mut stop, mut step) = (0, 0, 0);
         // SAFETY: `s` is a slice and the output pointers are valid.
         if unsafe { ffi::PySlice_Unpack(s.as_ptr(), &raw mut start, &raw mut stop, &raw mut step) } < 0 {
-            return Err(PyErr::fetch(o.py()));
+            return Err(PyErr::fetch(o.py()).into());
         }
         if step < 0 {
-            return Err(PyValueError::new_err("step must be greater than zero. Use flip() to reverse a dimension."));
+            return Err(raised::<PyValueError>("step must be greater than zero. Use flip() to reverse a dimension."));
         }
         return Ok(Part::Slice(start as i64, stop as i64, step as i64));
     }
@@ -116,7 +116,7 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
         if let Some(i) = whole(o)? {
             return Ok(Part::Int(i));
         }
-        return Err(PyIndexError::new_err(format!(
+        return Err(raised::<PyIndexError>(format!(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})",
             type_name(o)
         )));
@@ -127,8 +127,8 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
 }
 
 fn whole(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
-    to_int(o).map_err(|e| match e.is_instance_of::<PyOverflowError>(o.py()) {
-        true => PyValueError::new_err("Overflow when unpacking long long"),
+    to_int(o).map_err(|e| match e.0.is_instance_of::<PyOverflowError>(o.py()) {
+        true => raised::<PyValueError>("Overflow when unpacking long long"),
         false => e,
     })
 }
@@ -147,7 +147,7 @@ fn taken(p: &Part) -> usize {
 fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> {
     let specified: usize = parts.iter().map(taken).sum();
     if specified > t.ndim() {
-        return Err(PyIndexError::new_err(format!("too many indices for tensor of dimension {}", t.ndim())));
+        return Err(raised::<PyIndexError>(format!("too many indices for tensor of dimension {}", t.ndim())));
     }
     let (mut out, mut dim, mut indices) = (t.clone(), 0usize, Vec::new());
     for (place, p) in parts.iter().enumerate() {
@@ -197,13 +197,13 @@ fn put(indices: &mut Vec<Option<Tensor>>, dim: usize, t: Tensor) {
 /// `place` is the position of the number among the index items; errors report it as the dimension, as PyTorch's do.
 fn select(out: &Tensor, dim: usize, index: i64, (whole, place): (&Tensor, usize)) -> PyResult<Tensor> {
     if whole.ndim() == 0 {
-        return Err(PyIndexError::new_err(
+        return Err(raised::<PyIndexError>(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
         ));
     }
     let n = out.size(dim) as i64;
     if index < -n || index >= n {
-        return Err(PyIndexError::new_err(format!(
+        return Err(raised::<PyIndexError>(format!(
             "index {index} is out of bounds for dimension {place} with size {n}"
         )));
     }
@@ -211,8 +211,8 @@ fn select(out: &Tensor, dim: usize, index: i64, (whole, place): (&Tensor, usize)
 }
 
 fn op(cell: &'static OnceLock<Option<&'static Op>>, name: &str) -> PyResult<&'static Op> {
-    let found = cell.get_or_init(|| crate::ops::all().find(|o| o.name() == name));
-    found.ok_or_else(|| super::error::InternalError::new_err(format!("the op {name} is missing")))
+    let found = cell.get_or_init(|| rustgrad::ops::all().find(|o| o.name() == name));
+    Ok(found.ok_or_else(|| super::error::InternalError::new_err(format!("the op {name} is missing")))?)
 }
 static INDEX: OnceLock<Option<&'static Op>> = OnceLock::new();
 static INDEX_PUT: OnceLock<Option<&'static Op>> = OnceLock::new();
@@ -246,7 +246,7 @@ pub unsafe extern "C" fn get(o: *mut PyObject, key: *mut PyObject) -> *mut PyObj
 pub unsafe extern "C" fn set(o: *mut PyObject, key: *mut PyObject, value: *mut PyObject) -> c_int {
     guard(-1, |py| {
         if value.is_null() {
-            return Err(PyTypeError::new_err("Tensor does not support deleting items"));
+            return Err(raised::<PyTypeError>("Tensor does not support deleting items"));
         }
         if overrides::active()
             && let Some(answer) = overrides::slot(py, "__setitem__", &[o, key, value])?
@@ -269,7 +269,7 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
     let number = to_scalar(value)?;
     let given = borrow(value.as_ptr());
     if number.is_none() && given.is_none() {
-        return Err(PyTypeError::new_err(format!(
+        return Err(raised::<PyTypeError>(format!(
             "can't assign a {} to a torch.{}Tensor",
             type_name(value),
             t.dtype().scalar_type_name()
@@ -328,7 +328,7 @@ fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult
         }
         DType::Bool if index.ndim() > 0 && covered == Some(index.shape()) => {
             let ones = std::iter::repeat_n(1, out.ndim() - dim - index.ndim());
-            let sizes: crate::op::Ints = index.shape().iter().map(|&d| d as i64).chain(ones).collect();
+            let sizes: rustgrad::op::Ints = index.shape().iter().map(|&d| d as i64).chain(ones).collect();
             mask::MASKED_FILL.call_inplace((out, reshape::VIEW.call((index, sizes)).ok()?, number))?;
         }
         _ => return Ok(false),
@@ -342,6 +342,6 @@ fn strip(v: &Tensor) -> PyResult<Tensor> {
     if extra == 0 {
         return Ok(v.clone());
     }
-    let sizes: crate::op::Ints = v.shape()[extra..].iter().map(|&d| d as i64).collect();
+    let sizes: rustgrad::op::Ints = v.shape()[extra..].iter().map(|&d| d as i64).collect();
     Ok(reshape::VIEW.call((v, sizes)).ok()?)
 }

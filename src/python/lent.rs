@@ -5,16 +5,16 @@
 //! code can learn its value through the slots of its type alone. An op takes it as a number that differs from run to run;
 //! simple arithmetic gives another lent number; a comparison is noted with its answer; anything else fixes its value.
 
-use super::error::guard_object;
+use super::error::{PyResult, guard_object};
 use super::heap_type::{HeapType, method, slot};
 use super::object::is_tensor;
-use crate::compile::{Arithmetic, Number, Question, Recorder};
-use crate::dtype::Scalar;
-use crate::tensor::Tensor;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use rustgrad::compile::{Arithmetic, Number, Question, Recorder};
+use rustgrad::dtype::Scalar;
+use rustgrad::tensor::Tensor;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -187,7 +187,7 @@ pub fn lend<'py>(value: &Bound<'py, PyAny>, number: Number) -> PyResult<Bound<'p
 /// A float that no one else holds.
 fn fresh_float(py: Python<'_>, value: f64) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: a new reference, or null with an exception set.
-    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyFloat_FromDouble(value)) }
+    unsafe { Ok(Bound::from_owned_ptr_or_err(py, ffi::PyFloat_FromDouble(value))?) }
 }
 
 /// An int that no one else holds: not one of those that the interpreter keeps.
@@ -475,7 +475,7 @@ unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, how: c_int) -> 
 unsafe extern "C" fn hash(o: *mut PyObject) -> ffi::Py_hash_t {
     super::error::guard(-1, |py| {
         // SAFETY: the operand of a slot.
-        plain(&unsafe { Bound::from_borrowed_ptr(py, o) }).hash()
+        Ok(plain(&unsafe { Bound::from_borrowed_ptr(py, o) }).hash()?)
     })
 }
 

@@ -3,11 +3,12 @@
 //! All tensors are strided and in pageable memory. Ops that create tensors accept `layout` and `pin_memory` with these
 //! values, and raise an error for others; `sparse_layout` takes over those that ask for a sparse layout.
 
-use crate::layout::Format;
-use crate::op::{Signature, public_name};
+use super::error::{PyResult, raised};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
+use rustgrad::layout::Format;
+use rustgrad::op::{Signature, public_name};
 
 /// The format of an object of the Python class `memory_format`.
 pub fn format_of(o: &Bound<PyAny>) -> PyResult<Option<Format>> {
@@ -32,10 +33,10 @@ pub fn accepts(py: Python, sig: &Signature, keyword: &str, value: *mut PyObject)
     let value = unsafe { Borrowed::from_ptr(py, value) }.repr()?.to_string();
     match known.contains(&value.as_str()) {
         true => Ok(true),
-        false if keyword == "pin_memory" => Err(PyRuntimeError::new_err(format!(
+        false if keyword == "pin_memory" => Err(raised::<PyRuntimeError>(format!(
             "{name}: no device needs pinned memory here; expected pin_memory=False"
         ))),
-        false => Err(PyNotImplementedError::new_err(format!(
+        false => Err(raised::<PyNotImplementedError>(format!(
             "{name}: expected {keyword} {}, got {value}",
             known[1..].join(" or ")
         ))),

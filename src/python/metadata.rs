@@ -1,20 +1,20 @@
 //! The methods of `Tensor` that read its shape, strides, dtype and address: a table behind one border function.
 
 use super::convert::{to_int, type_name};
-use super::error::guard_object;
+use super::error::{PyResult, guard_object, raised};
 use super::heap_type::keyword_method;
 use super::memory::format_of;
 use super::method_call::Given;
 use super::object::borrow;
 use super::parse::positional_arguments;
 use super::py_types::size_object;
-use crate::device::Device;
-use crate::layout::Format;
-use crate::tensor::Tensor;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
+use rustgrad::device::Device;
+use rustgrad::layout::Format;
+use rustgrad::tensor::Tensor;
 use std::ffi::CStr;
 
 type Read = fn(Python, &Tensor, Option<&Bound<PyAny>>) -> PyResult<*mut PyObject>;
@@ -85,12 +85,12 @@ fn dimension(t: &Tensor, dim: &Bound<PyAny>, method: &str) -> PyResult<usize> {
     let n = t.ndim() as i64;
     let Some(d) = to_int(dim)? else {
         let got = type_name(dim);
-        return Err(PyTypeError::new_err(format!("{method}(): argument 'dim' (position 1) must be int, not {got}")));
+        return Err(raised::<PyTypeError>(format!("{method}(): argument 'dim' (position 1) must be int, not {got}")));
     };
     match d {
-        _ if n == 0 => Err(PyIndexError::new_err(format!("Dimension specified as {d} but tensor has no dimensions"))),
+        _ if n == 0 => Err(raised::<PyIndexError>(format!("Dimension specified as {d} but tensor has no dimensions"))),
         d if (-n..n).contains(&d) => Ok(d.rem_euclid(n) as usize),
-        d => Err(PyIndexError::new_err(format!(
+        d => Err(raised::<PyIndexError>(format!(
             "Dimension out of range (expected to be in range of [{}, {}], but got {d})",
             -n,
             n - 1
@@ -106,7 +106,7 @@ fn given_format(method: &str, format: Option<&Bound<PyAny>>) -> PyResult<Format>
     let Some(o) = format else { return Ok(Format::Contiguous) };
     format_of(o)?.ok_or_else(|| {
         let got = type_name(o);
-        PyTypeError::new_err(format!(
+        raised::<PyTypeError>(format!(
             "{method}(): argument 'memory_format' (position 1) must be torch.memory_format, not {got}"
         ))
     })
@@ -134,7 +134,7 @@ unsafe extern "C" fn call<const I: usize>(
 ) -> *mut PyObject {
     guard_object(|py| {
         let (m, n) = (&METHODS[I], n as usize);
-        let t = borrow(o).ok_or_else(|| PyTypeError::new_err("expected a Tensor"))?;
+        let t = borrow(o).ok_or_else(|| raised::<PyTypeError>("expected a Tensor"))?;
         if n == 0 && names.is_null() {
             return (m.read)(py, t, None);
         }

@@ -1,6 +1,6 @@
 //! Methods of `Tensor` that sort their own arguments: the border function that they share, and what it hands them.
 
-use super::error::guard_object;
+use super::error::{PyResult, guard_object, raised};
 use super::parse;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
@@ -33,15 +33,15 @@ impl<'py> Given<'py> {
         most: impl FnOnce() -> String,
     ) -> PyResult<Option<&Bound<'py, PyAny>>> {
         if let Some((unknown, _)) = self.named.iter().find(|(n, _)| n != name) {
-            return Err(PyTypeError::new_err(format!("{method}() got an unexpected keyword argument '{unknown}'")));
+            return Err(raised::<PyTypeError>(format!("{method}() got an unexpected keyword argument '{unknown}'")));
         }
         match (&self.positional[..], &self.named[..]) {
             ([], []) => Ok(None),
             ([value], []) | ([], [(_, value)]) if !name.is_empty() => Ok(Some(value)),
-            ([_], [_]) => Err(PyTypeError::new_err(format!("{method}() got multiple values for argument '{name}'"))),
+            ([_], [_]) => Err(raised::<PyTypeError>(format!("{method}() got multiple values for argument '{name}'"))),
             (many, _) => {
                 let (most, got) = (most(), many.len());
-                Err(PyTypeError::new_err(format!("{method}() takes {most} but {got} were given")))
+                Err(raised::<PyTypeError>(format!("{method}() takes {most} but {got} were given")))
             }
         }
     }

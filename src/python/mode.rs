@@ -1,7 +1,8 @@
 //! The modes of autograd in Python, each a thread's own: recording, inference, anomaly detection, saved-tensor hooks.
 
-use crate::autograd::{self, mode};
+use super::error::PyResult;
 use pyo3::prelude::*;
+use rustgrad::autograd::{self, mode};
 
 /// Whether ops are recorded in this thread.
 #[pyfunction]
@@ -70,5 +71,5 @@ pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(_pop_saved_tensors_hooks, m)?,
         wrap_pyfunction!(_disable_saved_tensors_hooks, m)?,
     ];
-    list.into_iter().try_for_each(|f| m.add_function(f))
+    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
 }

@@ -1,19 +1,19 @@
 //! The number, comparison and item slots of `Tensor`, which call dispatch without a lookup by name.
 
 use super::convert::{to_scalar, type_name};
-use super::error::guard_object;
+use super::error::{PyResult, guard_object, raised};
 use super::heap_type::slot;
 use super::object::{borrow, is_tensor, wrap};
 use super::{lent, overrides};
-use crate::compile::{pass, pass_again, passed};
-use crate::dispatch;
-use crate::dtype::Category;
-use crate::op::tracer;
-use crate::op::{Args, Kind, Op, Outputs, Value};
-use crate::rt::emplace;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use rustgrad::compile::{pass, pass_again, passed};
+use rustgrad::dispatch;
+use rustgrad::dtype::Category;
+use rustgrad::op::tracer;
+use rustgrad::op::{Args, Kind, Op, Outputs, Value};
+use rustgrad::rt::emplace;
 use smallvec::smallvec;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -73,7 +73,7 @@ impl Operator {
 static SLOTS: OnceLock<Slots> = OnceLock::new();
 
 fn find(name: &str) -> Option<&'static Op> {
-    crate::ops::all().find(|op| op.name() == name)
+    rustgrad::ops::all().find(|op| op.name() == name)
 }
 
 fn slots() -> &'static Slots {
@@ -269,7 +269,7 @@ unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
         }
         let (Some(t), Some(op)) = (borrow(a), slots().unary[I]) else { return Ok(not_implemented()) };
         if UNARY[I].0 == "bitwise_not" && t.dtype().category() > Category::Int {
-            return Err(PyTypeError::new_err(
+            return Err(raised::<PyTypeError>(
                 "~ (operator.invert) is only implemented on integer and Boolean-type tensors",
             ));
         }

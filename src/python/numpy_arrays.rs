@@ -3,20 +3,21 @@
 //! The struct is part of NumPy's stable protocol: https://numpy.org/doc/stable/reference/arrays.interface.html. It says what
 //! the dict `__array_interface__` says, without a Python object for each number.
 
+use super::error::{PyResult, raised};
 use super::object::Handle;
 use super::owned_objects::Held;
-use crate::cpu::buffer::CpuBuffer;
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::layout::{Dims, Layout};
-use crate::op::tracer::{self, Read};
-use crate::storage::{Buffer, Storage};
-use crate::tensor::{Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use rustgrad::cpu::buffer::CpuBuffer;
+use rustgrad::device::Device;
+use rustgrad::dtype::DType;
+use rustgrad::layout::{Dims, Layout};
+use rustgrad::op::tracer::{self, Read};
+use rustgrad::storage::{Buffer, Storage};
+use rustgrad::tensor::{Meta, Tensor};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
@@ -67,13 +68,13 @@ pub fn share<'py>(o: &Bound<'py, PyAny>, class: &Bound<'py, PyType>) -> PyResult
     // SAFETY: NumPy's capsule without a name holds its struct, which lives as long as the capsule, with `nd` sizes and strides.
     let (interface, shape, bytes) = unsafe {
         let interface = ffi::PyCapsule_GetPointer(capsule.as_ptr(), null()).cast::<Interface>();
-        let Some(interface) = interface.as_ref() else { return Err(PyErr::fetch(py)) };
+        let Some(interface) = interface.as_ref() else { return Err(PyErr::fetch(py).into()) };
         let n = interface.nd as usize;
         let list = |p: *const isize| if n == 0 { &[][..] } else { std::slice::from_raw_parts(p, n) };
         (interface, list(interface.shape), list(interface.strides))
     };
     if interface.flags & NATIVE_ORDER == 0 {
-        return Err(PyValueError::new_err(
+        return Err(raised::<PyValueError>(
             "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not \
              supported.",
         ));
@@ -82,17 +83,17 @@ pub fn share<'py>(o: &Bound<'py, PyAny>, class: &Bound<'py, PyType>) -> PyResult
     let dtype = dtype_of(kind, itemsize).ok_or_else(|| {
         let name = o.getattr("dtype").and_then(|d| d.getattr("type")?.getattr("__name__"));
         let name = name.map_or(format!("{}{itemsize}", kind as char), |name| format!("numpy.{name}"));
-        PyTypeError::new_err(format!(
+        raised::<PyTypeError>(format!(
             "can't convert np.ndarray of type {name}. The only supported types are: float64, float32, float16, complex64, complex128, \
              int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         ))
     })?;
     let shape: Dims = shape.iter().map(|&d| d as usize).collect();
-    let n = crate::layout::checked_numel(&shape)?;
+    let n = rustgrad::layout::checked_numel(&shape)?;
     let layout = Layout { strides: element_strides(&shape, bytes, dtype)?, shape, offset: 0 };
     let address = interface.data;
     if n > 0 && !(address as usize).is_multiple_of(dtype.size().min(8)) {
-        return Err(PyValueError::new_err(
+        return Err(raised::<PyValueError>(
             "the array's memory is not aligned for its dtype. Make a copy of it with array.copy().",
         ));
     }
@@ -106,13 +107,13 @@ fn element_strides(shape: &[usize], bytes: &[isize], dtype: DType) -> PyResult<D
     let size = dtype.size() as isize;
     let one = |(&b, &d): (&isize, &usize)| {
         if b < 0 && d > 1 {
-            return Err(PyValueError::new_err(
+            return Err(raised::<PyValueError>(
                 "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. \
                  (You can probably work around this by making a copy of your array  with array.copy().) ",
             ));
         }
         if b % size != 0 && d > 1 {
-            return Err(PyValueError::new_err(
+            return Err(raised::<PyValueError>(
                 "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.",
             ));
         }
@@ -143,7 +144,7 @@ impl _ArrayExport {
         let py = slf.py();
         let interface: *const Interface = &*slf.borrow().interface;
         // SAFETY: NumPy keeps this object beside the capsule.
-        unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(interface.cast_mut().cast(), null(), None)) }
+        unsafe { Ok(Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(interface.cast_mut().cast(), null(), None))?) }
     }
 }
 
@@ -154,17 +155,19 @@ pub fn _array_export(t: Handle) -> PyResult<_ArrayExport> {
     let t = t.0;
     tracer::may_read(&t, Read::Values)?;
     if t.device() != Device::Cpu {
-        return Err(PyTypeError::new_err(format!(
+        return Err(raised::<PyTypeError>(format!(
             "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
             t.device()
         )));
     }
     let Some((kind, itemsize)) = kind_of(t.dtype()) else {
         let (name, wider) = (t.dtype().scalar_type_name(), if t.dtype().is_complex() { "cfloat" } else { "float" });
-        return Err(PyTypeError::new_err(format!("Got unsupported ScalarType {name}. Convert with .{wider}() first.")));
+        return Err(raised::<PyTypeError>(format!(
+            "Got unsupported ScalarType {name}. Convert with .{wider}() first."
+        )));
     };
-    if t.requires_grad() && crate::autograd::grad_enabled() {
-        return Err(PyRuntimeError::new_err(
+    if t.requires_grad() && rustgrad::autograd::grad_enabled() {
+        return Err(raised::<PyRuntimeError>(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         ));
     }

@@ -4,13 +4,13 @@
 //! it. When Python drops the object while Rust still holds the handle (a gradient, a graph), the object's class and
 //! attributes are stashed with the handle and restored in the next object, so a `Parameter` stays one.
 
-use super::error::guard_object;
+use super::error::{PyResult, Raised, guard_object, raised};
 use super::heap_type::{HeapType, member, property, slot};
 use super::owned_objects::{Held, clear, track, traverse};
-use crate::tensor::{Foreign, PY_STASH, Tensor, Visit};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
+use rustgrad::tensor::{Foreign, PY_STASH, Tensor, Visit};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
@@ -104,7 +104,7 @@ pub fn borrow<'a>(o: *mut PyObject) -> Option<&'a Tensor> {
 
 /// The Python object of a tensor, existing or new. Returns a new reference.
 pub fn wrap(py: Python, tensor: Tensor) -> PyResult<*mut PyObject> {
-    let live = tensor.0.py.load(Ordering::Acquire).cast::<PyObject>();
+    let live = tensor.py_object().load(Ordering::Acquire).cast::<PyObject>();
     if !live.is_null() {
         // SAFETY: the pointer is cleared before its object dies, under the interpreter lock that we hold.
         unsafe { ffi::Py_INCREF(live) };
@@ -120,9 +120,9 @@ pub fn wrap(py: Python, tensor: Tensor) -> PyResult<*mut PyObject> {
             None => ffi::PyObject_GC_New::<TensorObject>(tensor_type()),
         };
         if o.is_null() {
-            return Err(PyErr::fetch(py));
+            return Err(PyErr::fetch(py).into());
         }
-        tensor.0.py.store(o.cast(), Ordering::Release);
+        tensor.py_object().store(o.cast(), Ordering::Release);
         (&raw mut (*o).tensor).write(Some(tensor));
         (*o).dict = null_mut();
         (*o).weakrefs = null_mut();
@@ -143,9 +143,9 @@ pub fn wrap_as(py: Python, tensor: Tensor, class: *mut PyTypeObject) -> PyResult
     unsafe {
         let o = ffi::PyType_GenericAlloc(class, 0).cast::<TensorObject>();
         if o.is_null() {
-            return Err(PyErr::fetch(py));
+            return Err(PyErr::fetch(py).into());
         }
-        tensor.0.py.store(o.cast(), Ordering::Release);
+        tensor.py_object().store(o.cast(), Ordering::Release);
         (&raw mut (*o).tensor).write(Some(tensor));
         super::overrides::note(py, class);
         Ok(o.cast())
@@ -173,7 +173,7 @@ unsafe fn part(this: *mut TensorObject, tracked: bool) {
     unsafe {
         let Some(t) = &(*this).tensor else { return };
         let class = ffi::Py_TYPE(this.cast());
-        t.0.py.store(null_mut(), Ordering::Release);
+        t.py_object().store(null_mut(), Ordering::Release);
         if t.owners() > 1 && (class != tensor_type() || tracked) {
             let py = Python::assume_attached();
             let class = Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>();
@@ -233,10 +233,10 @@ unsafe extern "C" fn new(class: *mut PyTypeObject, args: *mut PyObject, kwargs: 
             }
             let t = borrow(made.as_ptr())
                 .cloned()
-                .ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("Tensor: expected a tensor"))?;
+                .ok_or_else(|| raised::<pyo3::exceptions::PyTypeError>("Tensor: expected a tensor"))?;
             // The hook's object was the only one, unless a program kept it.
             drop(made);
-            let free = t.0.py.load(Ordering::Acquire).is_null();
+            let free = t.py_object().load(Ordering::Acquire).is_null();
             wrap_as(py, if free { t } else { t.detach() }, class)
         }
     })
@@ -291,7 +291,7 @@ pub unsafe fn exchange(a: *mut PyObject, b: *mut PyObject) {
     unsafe {
         std::ptr::swap(&raw mut (*a).tensor, &raw mut (*b).tensor);
         for o in [a, b] {
-            (*o).tensor.iter().for_each(|t| t.0.py.store(o.cast(), Ordering::Release));
+            (*o).tensor.iter().for_each(|t| t.py_object().store(o.cast(), Ordering::Release));
         }
     }
 }
@@ -313,7 +313,7 @@ pub fn _make_subclass<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: both are live type objects.
     if unsafe { ffi::PyType_IsSubtype(cls.as_ptr().cast(), tensor_type()) } == 0 {
-        return Err(pyo3::exceptions::PyTypeError::new_err("_make_subclass: cls must be a subclass of Tensor"));
+        return Err(raised::<pyo3::exceptions::PyTypeError>("_make_subclass: cls must be a subclass of Tensor"));
     }
     let t = data.0.detach();
     super::graph::set_requires_grad(&t, requires_grad)?;
@@ -327,9 +327,9 @@ pub fn _make_subclass<'py>(
 pub fn _as_subclass<'py>(py: Python<'py>, t: Handle, cls: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: both are live type objects.
     if unsafe { ffi::PyType_IsSubtype(cls.as_ptr().cast(), tensor_type()) } == 0 {
-        return Err(pyo3::exceptions::PyTypeError::new_err("as_subclass: cls must be a subclass of Tensor"));
+        return Err(raised::<pyo3::exceptions::PyTypeError>("as_subclass: cls must be a subclass of Tensor"));
     }
-    let view = crate::ops::view::reshape::ALIAS.call((&t.0,)).ok()?;
+    let view = rustgrad::ops::view::reshape::ALIAS.call((&t.0,)).ok()?;
     let o = wrap_as(py, view, cls.as_ptr().cast())?;
     // SAFETY: `wrap_as` returns a new reference.
     Ok(unsafe { Bound::from_owned_ptr(py, o) })
@@ -339,12 +339,12 @@ pub fn _as_subclass<'py>(py: Python<'py>, t: Handle, cls: &Bound<'py, PyType>) -
 pub struct Handle(pub Tensor);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Handle {
-    type Error = PyErr;
+    type Error = Raised;
     fn extract(o: Borrowed<'a, 'py, PyAny>) -> PyResult<Handle> {
         match borrow(o.as_ptr()) {
             Some(t) => Ok(Handle(t.clone())),
             None => {
-                Err(pyo3::exceptions::PyTypeError::new_err(format!("expected a Tensor, got {}", o.get_type().name()?)))
+                Err(raised::<pyo3::exceptions::PyTypeError>(format!("expected a Tensor, got {}", o.get_type().name()?)))
             }
         }
     }
@@ -352,7 +352,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Handle {
 impl<'py> IntoPyObject<'py> for Handle {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
+    type Error = Raised;
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         wrap_bound(py, self.0)
     }

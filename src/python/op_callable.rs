@@ -5,19 +5,19 @@
 
 use super::bound_method;
 use super::describe::{self, Form};
-use super::error::guard_object;
+use super::error::{PyResult, guard_object, raised};
 use super::heap_type::{HeapType, member, method, property, slot};
 use super::object::{borrow, wrap};
 use super::overrides;
 use super::parse::{Given, Misfit, explain, parse, show};
-use crate::dispatch;
-use crate::error::Show;
-use crate::op::{Args, Arguments, Body, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
-use crate::tensor::Tensor;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use rustgrad::dispatch;
+use rustgrad::error::Show;
+use rustgrad::op::{Args, Arguments, Body, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
+use rustgrad::tensor::Tensor;
 use smallvec::SmallVec;
 use std::ffi::{c_ulong, c_void};
 use std::ptr::null_mut;
@@ -198,7 +198,7 @@ pub fn unlocked<T: Send>(
     py: Python,
     op: &Op,
     args: &Args,
-    f: impl FnOnce() -> crate::error::Result<T> + Send,
+    f: impl FnOnce() -> rustgrad::error::Result<T> + Send,
 ) -> PyResult<T> {
     let large = args.iter().any(|v| v.any_tensor(|t| t.numel() >= RELEASE_LOCK_FROM));
     if !large || matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_)) {
@@ -252,7 +252,7 @@ fn into_out(
         Returns::Many => py.None().into_ptr(),
         Returns::Named => {
             let class = result_class(py, op, "_out")?;
-            class.call1((PyTuple::new(py, out.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,))?.into_ptr()
+            class.call1((PyTuple::new(py, out.try_iter()?.collect::<pyo3::PyResult<Vec<_>>>()?)?,))?.into_ptr()
         }
     })
 }
@@ -263,7 +263,7 @@ fn out_tensors(op: &'static Op, out: &Bound<PyAny>) -> PyResult<Vec<Tensor>> {
     let refused = || {
         let expected = if one { "Tensor" } else { "tuple of Tensors" };
         let got = super::convert::type_name(out);
-        PyTypeError::new_err(format!("{}(): argument 'out' must be {expected}, not {got}", op.base()))
+        raised::<PyTypeError>(format!("{}(): argument 'out' must be {expected}, not {got}", op.base()))
     };
     if one {
         return borrow(out.as_ptr()).map(|t| vec![t.clone()]).ok_or_else(refused);
@@ -302,12 +302,12 @@ fn warn(py: Python, text: String) -> PyResult<()> {
 
 #[cold]
 fn warn_from(py: Python, text: String, level: i32) -> PyResult<()> {
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, level)
+    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, level)?)
 }
 
 fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outputs) -> PyResult<*mut PyObject> {
     if entry.ops[index].sig.returns == Returns::One {
-        let t = outputs.pop().ok_or_else(|| PyRuntimeError::new_err("internal: an op returned nothing"))?;
+        let t = outputs.pop().ok_or_else(|| raised::<PyRuntimeError>("internal: an op returned nothing"))?;
         return wrap(py, t);
     }
     if entry.ops[index].sig.returns_nothing() {
@@ -453,7 +453,7 @@ pub fn make<'py>(
     unsafe {
         let o = ffi::PyType_GenericAlloc(class.load(Ordering::Relaxed), 0).cast::<OpObject>();
         if o.is_null() {
-            return Err(PyErr::fetch(py));
+            return Err(PyErr::fetch(py).into());
         }
         (*o).vectorcall = vectorcall;
         (*o).entry = entry;
@@ -474,5 +474,5 @@ fn result_class<'py>(py: Python<'py>, op: &'static Op, ending: &str) -> PyResult
     let kwargs = PyDict::new(py);
     kwargs.set_item("fields", op.sig.result_names().collect::<Vec<_>>())?;
     let name = op.public().trim_start_matches('_').replace('.', "_");
-    make.call((format!("{name}{ending}"),), Some(&kwargs))
+    Ok(make.call((format!("{name}{ending}"),), Some(&kwargs))?)
 }

@@ -1,14 +1,15 @@
 //! Sparse gradients: the engine's questions about them are answered by `rustgrad.sparse`.
 
+use super::error::{PyResult, raised};
 use super::graph::with_python;
 use super::object::{borrow, wrap_bound};
-use crate::autograd::opaque::{Rules, set_rules};
-use crate::error::Result;
-use crate::tensor::Tensor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
+use rustgrad::autograd::opaque::{Rules, set_rules};
+use rustgrad::error::Result;
+use rustgrad::tensor::Tensor;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The class of sparse tensors, once their module has been imported.
@@ -31,11 +32,11 @@ struct Sparse;
 
 /// A function of the module that makes sparse gradients.
 fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("rustgrad.sparse._gradients")?.getattr(name)
+    Ok(py.import("rustgrad.sparse._gradients")?.getattr(name)?)
 }
 
 fn tensor(o: &Bound<PyAny>) -> PyResult<Tensor> {
-    borrow(o.as_ptr()).cloned().ok_or_else(|| PyTypeError::new_err("expected a tensor"))
+    borrow(o.as_ptr()).cloned().ok_or_else(|| raised::<PyTypeError>("expected a tensor"))
 }
 
 impl Rules for Sparse {
@@ -45,7 +46,7 @@ impl Rules for Sparse {
         }
         let made = |py: Python| {
             let Some(class) = CLASS.get(py) else { return Ok(false) };
-            wrap_bound(py, t.clone())?.is_instance(class.bind(py))
+            Ok(wrap_bound(py, t.clone())?.is_instance(class.bind(py))?)
         };
         with_python(made).unwrap_or(false)
     }
@@ -55,7 +56,7 @@ impl Rules for Sparse {
     fn accumulate(&self, leaf: &Tensor, grad: &Tensor) -> Result<()> {
         with_python(|py| {
             let args = (wrap_bound(py, leaf.clone())?, wrap_bound(py, grad.clone())?);
-            function(py, "accumulate")?.call1(args).map(drop)
+            Ok(function(py, "accumulate")?.call1(args).map(drop)?)
         })
     }
     fn dense(&self, t: &Tensor) -> Result<Tensor> {

@@ -1,11 +1,11 @@
 //! The calls of a thread as text, for `checkpoint(debug=True)`, which shows them where a recomputation differs.
 
-use crate::error::Error;
-use crate::observe::Raw;
-use crate::op::Op;
-use crate::op::tracer::{self, Change, Traced, Tracer};
-use crate::tensor::Tensor;
 use pyo3::prelude::*;
+use rustgrad::error::Error;
+use rustgrad::observe::Raw;
+use rustgrad::op::Op;
+use rustgrad::op::tracer::{self, Change, Traced, Tracer};
+use rustgrad::tensor::Tensor;
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -4,14 +4,15 @@
 //! an ordinary call pays one load. A class whose `__torch_function__` is `_disabled_torch_function_impl` (`Parameter`)
 //! overrides nothing. A mode (`overrides.TorchFunctionMode`) overrides all calls of its thread; one is asked before the classes.
 
+use super::error::{PyResult, raised};
 use super::object::{tensor_type, wrap, wrap_as};
 use super::parse::Given;
-use crate::tensor::Tensor;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
+use rustgrad::tensor::Tensor;
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
@@ -67,7 +68,7 @@ pub fn note(py: Python, class: *mut PyTypeObject) {
 
 /// The object of a tensor, with the class of the tensor it was made from.
 pub fn wrap_like(py: Python, tensor: Tensor, model: &Tensor) -> PyResult<*mut PyObject> {
-    let live = model.0.py.load(Ordering::Acquire).cast::<PyObject>();
+    let live = model.py_object().load(Ordering::Acquire).cast::<PyObject>();
     if active() && !live.is_null() {
         // SAFETY: the pointer is cleared before its object dies, under the interpreter lock that we hold.
         let class = unsafe { Bound::from_borrowed_ptr(py, live) }.get_type();
@@ -88,7 +89,7 @@ fn warn_of_plain_method(handler: &Bound<PyAny>) -> PyResult<()> {
         Some(owner) if !owner.is_instance_of::<PyType>() => {
             let text = c"Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please \
                 define it as a classmethod.";
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+            Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?)
         }
         _ => Ok(()),
     }
@@ -143,7 +144,7 @@ impl<'py> Asked<'py> {
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.0.call_method1(intern!(self.0.py(), "__torch_function__"), (function, types, args, kwargs))
+        Ok(self.0.call_method1(intern!(self.0.py(), "__torch_function__"), (function, types, args, kwargs))?)
     }
 }
 
@@ -158,7 +159,7 @@ impl Drop for Asked<'_> {
 pub fn _push_torch_function_mode(mode: &Bound<PyAny>) -> PyResult<()> {
     let handler = mode.getattr(intern!(mode.py(), "__torch_function__"))?;
     if handler.getattr_opt(intern!(mode.py(), "__self__"))?.is_some_and(|owner| owner.is_instance_of::<PyType>()) {
-        return Err(PyRuntimeError::new_err(
+        return Err(raised::<PyRuntimeError>(
             "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method",
         ));
     }
@@ -183,7 +184,7 @@ pub fn _len_torch_function_stack() -> usize {
 #[pyfunction]
 pub fn _get_function_stack_at(py: Python, level: usize) -> PyResult<Py<PyAny>> {
     let found = MODES.with_borrow(|modes| modes.get(level).map(|mode| mode.clone_ref(py)));
-    found.ok_or_else(|| PyIndexError::new_err(format!("no mode at level {level}")))
+    found.ok_or_else(|| raised::<PyIndexError>(format!("no mode at level {level}")))
 }
 
 /// Offers a call to the innermost mode and to the classes of its arguments. Returns their result, possibly `NotImplemented`; `None` if no class
@@ -236,7 +237,7 @@ pub fn call(py: Python, function: *mut PyObject, given: &Given) -> PyResult<Opti
     if answer.is(py.NotImplemented()) {
         let arguments = given.positional.iter().chain(given.values).copied();
         let classes: String = takers(py, arguments).iter().map(|(c, _)| format!("\n  - {c}")).collect();
-        return Err(PyTypeError::new_err(format!(
+        return Err(raised::<PyTypeError>(format!(
             "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n{classes}",
             function.getattr("__name__")?
         )));
@@ -411,7 +412,7 @@ pub fn _disabled_torch_function_impl<'py>(
     let left = STATE.replace(without_subclasses());
     let result = func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs);
     STATE.set(left);
-    result
+    Ok(result?)
 }
 
 /// Adds this file's functions and classes to the extension module.
@@ -429,5 +430,5 @@ pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_get_function_stack_at, m)?)?;
     m.add_class::<DisableTorchFunctionSubclass>()?;
     m.add_class::<DisableTorchFunction>()?;
-    m.add_class::<_EnableTorchFunction>()
+    Ok(m.add_class::<_EnableTorchFunction>()?)
 }

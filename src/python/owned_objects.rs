@@ -4,16 +4,17 @@
 //! the interpreter calls directly. `Held` asks the interpreter, so that an array is freed with its tensor. References
 //! owned by a tensor or a graph are reported to the cycle collector (`autograd::owned`).
 
+use super::error::{PyResult, raised};
 use super::object::{TensorObject, borrow};
-use crate::autograd::engine::any_runs;
-use crate::autograd::foreign_refs;
-use crate::rt::retire;
-use crate::tensor::{Foreign, HAS_FN, RETAINS, Tensor, Visit};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
+use rustgrad::autograd::engine::any_runs;
+use rustgrad::autograd::foreign_refs;
+use rustgrad::rt::retire;
+use rustgrad::tensor::{Foreign, HAS_FN, RETAINS, Tensor, Visit};
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -107,7 +108,7 @@ fn _collection(phase: &str, info: &Bound<PyDict>) -> PyResult<()> {
 /// Has the collector tell of its collections.
 pub fn listen_to_collector(m: &Bound<PyModule>) -> PyResult<()> {
     let callbacks = m.py().import("gc")?.getattr("callbacks")?;
-    callbacks.call_method1("append", (wrap_pyfunction!(_collection, m)?,)).map(drop)
+    Ok(callbacks.call_method1("append", (wrap_pyfunction!(_collection, m)?,)).map(drop)?)
 }
 
 /// Whether the object is the only owner of its tensor. If a graph or a gradient also owns it, the object is not garbage
@@ -163,7 +164,7 @@ pub unsafe extern "C" fn get_dict(o: *mut PyObject, closure: *mut c_void) -> *mu
 
 /// Makes the collector track the object of a tensor that now owns Python objects.
 pub fn track(t: &Tensor) {
-    let o = t.0.py.load(Ordering::Acquire).cast::<PyObject>();
+    let o = t.py_object().load(Ordering::Acquire).cast::<PyObject>();
     // SAFETY: a live object of ours (the lock is held), whose fields are all set.
     unsafe {
         if !o.is_null() && ffi::PyObject_GC_IsTracked(o) == 0 {
@@ -193,6 +194,6 @@ pub fn refuse_subinterpreters() -> PyResult<()> {
     // SAFETY: the lock is held; both are pointers to compare.
     match unsafe { ffi::PyInterpreterState_Get() == ffi::PyInterpreterState_Main() } {
         true => Ok(()),
-        false => Err(PyImportError::new_err("module rustgrad._C does not support loading in subinterpreters")),
+        false => Err(raised::<PyImportError>("module rustgrad._C does not support loading in subinterpreters")),
     }
 }

@@ -5,18 +5,19 @@ use super::convert::{
     exact_int, int_list, is_int, is_list_like, scalar_list, tensor_list, to_bool, to_int, to_scalar, to_scalar_or_item,
     type_name,
 };
+use super::error::{Raised, raised};
 use super::lent;
 use super::object::borrow;
 use super::py_types::{PyGenerator, to_device, to_dtype};
-use crate::compile::{Number, pass, passed};
-use crate::dtype::Scalar;
-use crate::op::tracer;
-use crate::op::{Args, Ints, Kind, Param, Signature, Value, push_default};
-use crate::rt::emplace;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use rustgrad::compile::{Number, pass, passed};
+use rustgrad::dtype::Scalar;
+use rustgrad::op::tracer;
+use rustgrad::op::{Args, Ints, Kind, Param, Signature, Value, push_default};
+use rustgrad::rt::emplace;
 
 /// The arguments of a vectorcall.
 #[derive(Clone, Copy)]
@@ -40,11 +41,16 @@ pub enum Misfit {
         got: *mut PyObject,
     },
     /// The value itself is wrong (too large an int, a bad device string): raised at once.
-    Raise(PyErr),
+    Raise(Raised),
 }
 
 impl From<PyErr> for Misfit {
     fn from(e: PyErr) -> Misfit {
+        Misfit::Raise(e.into())
+    }
+}
+impl From<Raised> for Misfit {
+    fn from(e: Raised) -> Misfit {
         Misfit::Raise(e)
     }
 }
@@ -324,7 +330,7 @@ pub fn positional_arguments(n: usize) -> String {
 }
 
 /// The error for arguments that fit no overload, in PyTorch's words if there is one signature.
-pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &Given, py: Python) -> PyErr {
+pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &Given, py: Python) -> Raised {
     if let Misfit::Raise(e) = misfit {
         return e;
     }
@@ -336,14 +342,14 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
             (0..given.keyword_count()).map(|k| format!("{}={}", given.keyword(py, k), shown(given.values[k])));
         let got: Vec<String> = positional.chain(keywords).collect();
         let expected: Vec<String> = sigs.iter().map(|s| format!("\n * {}", show(s))).collect();
-        return PyTypeError::new_err(format!(
+        return raised::<PyTypeError>(format!(
             "{name}() received an invalid combination of arguments - got ({}), but expected one of:{}",
             got.join(", "),
             expected.concat()
         ));
     }
     let sig = sigs[0];
-    PyTypeError::new_err(match misfit {
+    raised::<PyTypeError>(match misfit {
         Misfit::TooMany => format!(
             "{name}() takes {} but {} were given. Signature: {}",
             positional_arguments(sig.positional),
@@ -371,7 +377,7 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
             let list =
                 position.filter(|_| kind_words(p.kind) == "tuple of Tensors").and_then(|i| given.positional.get(i));
             if let Some(text) = list.and_then(|&o| wrong_item(py, o, param)) {
-                return PyTypeError::new_err(text);
+                return raised::<PyTypeError>(text);
             }
             let place = position.map_or(String::new(), |i| format!(" (position {})", i + 1));
             // SAFETY: a live argument of the call.

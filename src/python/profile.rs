@@ -1,11 +1,12 @@
 //! A recording of the calls of one thread with their times, for `rustgrad.profiler`.
 
-use crate::error::Error;
-use crate::op::Value;
-use crate::op::tracer::{self, Form, Traced, Tracer};
-use crate::tensor::Tensor;
+use super::error::{PyResult, raised};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use rustgrad::error::Error;
+use rustgrad::op::Value;
+use rustgrad::op::tracer::{self, Form, Traced, Tracer};
+use rustgrad::tensor::Tensor;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
@@ -90,7 +91,7 @@ pub fn _profile_start(with_shapes: bool) -> PyResult<()> {
     RECORDING.with(|slot| {
         let mut slot = slot.borrow_mut();
         if slot.is_some() {
-            return Err(PyRuntimeError::new_err("profile: another profiler runs in this thread. Stop it first."));
+            return Err(raised::<PyRuntimeError>("profile: another profiler runs in this thread. Stop it first."));
         }
         let made = Rc::new(Recording {
             zero: Instant::now(),
@@ -101,7 +102,7 @@ pub fn _profile_start(with_shapes: bool) -> PyResult<()> {
         });
         if let Some(other) = tracer::install(Some(made.clone())) {
             tracer::install(Some(other));
-            return Err(PyRuntimeError::new_err("profile: the calls of this thread are being captured."));
+            return Err(raised::<PyRuntimeError>("profile: the calls of this thread are being captured."));
         }
         *slot = Some(made);
         Ok(())
@@ -128,7 +129,7 @@ type Row = (String, u64, u64, Option<usize>, Vec<Vec<usize>>);
 #[pyfunction]
 pub fn _profile_stop() -> PyResult<(Vec<Row>, usize)> {
     let Some(recording) = RECORDING.with(|slot| slot.borrow_mut().take()) else {
-        return Err(PyRuntimeError::new_err("profile: no profiler runs in this thread."));
+        return Err(raised::<PyRuntimeError>("profile: no profiler runs in this thread."));
     };
     tracer::install(None);
     let now = recording.now();

@@ -1,17 +1,17 @@
 //! The properties of `Tensor` implemented in Rust: a table of names, getters and setters behind two entry points.
 
 use super::convert::type_name;
-use super::error::{guard, guard_object};
+use super::error::{PyResult, guard, guard_object, raised};
 use super::object::{borrow, wrap};
 use super::py_types::{PyDType, PyDevice, dtype_object, size_object};
-use crate::autograd::history;
-use crate::autograd::opaque::is_opaque;
-use crate::device::{self, Device};
-use crate::op::tracer::{self, Change};
-use crate::tensor::{HAS_FN, INFERENCE, Meta, RETAINS, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use rustgrad::autograd::history;
+use rustgrad::autograd::opaque::is_opaque;
+use rustgrad::device::{self, Device};
+use rustgrad::op::tracer::{self, Change};
+use rustgrad::tensor::{HAS_FN, INFERENCE, Meta, RETAINS, Tensor};
 use std::ffi::{CStr, c_int, c_void};
 
 type Get = fn(Python, &Tensor) -> PyResult<*mut PyObject>;
@@ -55,7 +55,7 @@ static PROPERTIES: &[Property] = &[
     read(c"nbytes", c"Bytes of all elements.", |py, t| number(py, t.numel() * t.dtype().size())),
     read(c"_version", c"How often the storage has been written in place.", |py, t| {
         if t.flag(INFERENCE) {
-            return Err(PyRuntimeError::new_err("Inference tensors do not track version counter."));
+            return Err(raised::<PyRuntimeError>("Inference tensors do not track version counter."));
         }
         number(py, t.version() as usize)
     }),
@@ -81,8 +81,8 @@ static PROPERTIES: &[Property] = &[
         |py, t| super::graph::edge_object(py, history::grad_fn(t)?),
         |t, v| match v {
             Some(v) if v.is_none() => super::graph::detach_in_place(t),
-            Some(_) => Err(PyRuntimeError::new_err("_grad_fn can be only set to None")),
-            None => Err(PyRuntimeError::new_err("Deletion of _grad_fn not allowed. Detach tensor instead!")),
+            Some(_) => Err(raised::<PyRuntimeError>("_grad_fn can be only set to None")),
+            None => Err(raised::<PyRuntimeError>("Deletion of _grad_fn not allowed. Detach tensor instead!")),
         },
     ),
     read(c"output_nr", c"Which output of its grad_fn the tensor is.", |py, t| {
@@ -124,7 +124,7 @@ fn get_grad(py: Python, t: &Tensor) -> PyResult<*mut PyObject> {
 #[cold]
 fn warn_of_non_leaf(py: Python) -> PyResult<()> {
     let text = c"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.";
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?)
 }
 
 fn data(t: &Tensor) -> Tensor {
@@ -137,7 +137,7 @@ fn data(t: &Tensor) -> Tensor {
 
 fn set_requires_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     let on = v.and_then(|v| v.extract::<bool>().ok());
-    let on = on.ok_or_else(|| PyRuntimeError::new_err("requires_grad must be a bool"))?;
+    let on = on.ok_or_else(|| raised::<PyRuntimeError>("requires_grad must be a bool"))?;
     super::graph::change_requires_grad(t, on, true)
 }
 
@@ -148,16 +148,16 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
         return Ok(());
     };
     let g = borrow(v.as_ptr()).ok_or_else(|| {
-        PyTypeError::new_err(format!(
+        raised::<PyTypeError>(format!(
             "assigned grad expected to be a Tensor or None but got grad of type {}",
             type_name(v)
         ))
     })?;
     if g.same(t) {
-        return Err(PyRuntimeError::new_err("can't assign Variable as its own grad"));
+        return Err(raised::<PyRuntimeError>("can't assign Variable as its own grad"));
     }
     if let Some(wanted) = t.grad_dtype().filter(|&d| d != g.dtype()) {
-        return Err(PyRuntimeError::new_err(format!(
+        return Err(raised::<PyRuntimeError>(format!(
             "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The gradient must match the \
              tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a \
              specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and \
@@ -167,17 +167,17 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
         )));
     }
     if g.device() != t.device() && !is_opaque(g) {
-        return Err(PyRuntimeError::new_err(format!(
+        return Err(raised::<PyRuntimeError>(format!(
             "attempting to assign a gradient located on device with index '{}' to a tensor located on device with index '{}'. Please ensure the gradient and the tensor are on the same device",
             g.device(),
             t.device()
         )));
     }
     if g.shape() != t.shape() {
-        return Err(PyRuntimeError::new_err(format!(
+        return Err(raised::<PyRuntimeError>(format!(
             "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure that the gradient and the tensor are the same size",
-            crate::error::Show(g.shape()),
-            crate::error::Show(t.shape())
+            rustgrad::error::Show(g.shape()),
+            rustgrad::error::Show(t.shape())
         )));
     }
     t.set_grad(Some(g.clone()));
@@ -193,7 +193,7 @@ fn get_grad_dtype(py: Python, t: &Tensor) -> PyResult<*mut PyObject> {
 }
 
 fn set_grad_dtype(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
-    let refuse = |text: String| Err(PyRuntimeError::new_err(text));
+    let refuse = |text: String| Err(raised::<PyRuntimeError>(text));
     let Some(v) = v else { return refuse("grad_dtype cannot be deleted".into()) };
     let dtype = v.cast::<PyDType>().ok().map(|d| d.get().0.dtype()).transpose()?;
     if dtype.is_none() && !v.is_none() {
@@ -221,10 +221,10 @@ fn set_grad_dtype(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
 }
 
 fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
-    let v = v.ok_or_else(|| PyRuntimeError::new_err("Deleting tensor data is not allowed. Delete tensor instead!"))?;
-    let v = borrow(v.as_ptr()).ok_or_else(|| PyTypeError::new_err("Variable data has to be a tensor"))?;
+    let v = v.ok_or_else(|| raised::<PyRuntimeError>("Deleting tensor data is not allowed. Delete tensor instead!"))?;
+    let v = borrow(v.as_ptr()).ok_or_else(|| raised::<PyTypeError>("Variable data has to be a tensor"))?;
     if t.requires_grad() && !v.dtype().is_differentiable() {
-        return Err(PyRuntimeError::new_err(
+        return Err(raised::<PyRuntimeError>(
             "data set to a tensor that requires gradients must be floating point or complex dtype",
         ));
     }
@@ -232,7 +232,7 @@ fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
         return Ok(());
     }
     if is_opaque(v) {
-        return Err(PyRuntimeError::new_err(
+        return Err(raised::<PyRuntimeError>(
             "data: expected a tensor of layout Strided, got a sparse one; the layout of a tensor does not change",
         ));
     }
@@ -251,7 +251,7 @@ unsafe extern "C" fn get(o: *mut PyObject, property: *mut c_void) -> *mut PyObje
     guard_object(|py| {
         // SAFETY: the closure is an entry of the static table.
         let p = unsafe { &*property.cast::<Property>() };
-        (p.get)(py, borrow(o).ok_or_else(|| PyTypeError::new_err("expected a Tensor"))?)
+        (p.get)(py, borrow(o).ok_or_else(|| raised::<PyTypeError>("expected a Tensor"))?)
     })
 }
 
@@ -259,8 +259,8 @@ unsafe extern "C" fn set(o: *mut PyObject, value: *mut PyObject, property: *mut 
     guard(-1, |py| {
         // SAFETY: the closure is an entry of the static table; `value` is null on deletion, else live.
         let (p, value) = unsafe { (&*property.cast::<Property>(), Bound::from_borrowed_ptr_or_opt(py, value)) };
-        let setter = p.set.ok_or_else(|| PyTypeError::new_err("the attribute is read-only"))?;
-        setter(borrow(o).ok_or_else(|| PyTypeError::new_err("expected a Tensor"))?, value.as_ref())?;
+        let setter = p.set.ok_or_else(|| raised::<PyTypeError>("the attribute is read-only"))?;
+        setter(borrow(o).ok_or_else(|| raised::<PyTypeError>("expected a Tensor"))?, value.as_ref())?;
         Ok(0)
     })
 }

@@ -1,16 +1,17 @@
 //! The small Python types: dtype, device, Size, Generator.
 
+use super::error::{PyResult, raised};
 use super::heap_type::HeapType;
 use super::overrides::native;
-use crate::device::{Device, Name};
-use crate::dtype::{self, Category, DType};
-use crate::op::Generator;
-use crate::op::generator::{State, default_generator, fresh_seed, seed_all};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyInt, PyTuple, PyType};
+use rustgrad::device::{Device, Name};
+use rustgrad::dtype::{self, Category, DType};
+use rustgrad::op::Generator;
+use rustgrad::op::generator::{State, default_generator, fresh_seed, seed_all};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -29,12 +30,12 @@ pub fn dtype_object(py: Python, d: DType) -> PyResult<Py<PyAny>> {
 /// The objects of all dtypes, those that are here first.
 pub fn dtype_objects(py: Python<'_>) -> PyResult<&Vec<Py<PyDType>>> {
     let make = || dtype::Name::all().map(|name| Py::new(py, PyDType(name))).collect();
-    DTYPES.get_or_try_init(py, make)
+    Ok(DTYPES.get_or_try_init(py, make)?)
 }
 
 fn named_dtype(py: Python, name: dtype::Name) -> PyResult<Py<PyAny>> {
     let found = dtype_objects(py)?.iter().find(|o| o.get().0 == name);
-    Ok(found.ok_or_else(|| PyRuntimeError::new_err("a dtype without an object"))?.clone_ref(py).into_any())
+    Ok(found.ok_or_else(|| raised::<PyRuntimeError>("a dtype without an object"))?.clone_ref(py).into_any())
 }
 
 #[pymethods]
@@ -109,9 +110,9 @@ pub struct PyDevice(pub Name);
 
 fn device_index(i: i64) -> PyResult<u8> {
     if i < 0 {
-        return Err(PyRuntimeError::new_err("Device index must not be negative"));
+        return Err(raised::<PyRuntimeError>("Device index must not be negative"));
     }
-    u8::try_from(i).map_err(|_| PyRuntimeError::new_err(format!("Device index must be below 256, got {i}")))
+    u8::try_from(i).map_err(|_| raised::<PyRuntimeError>(format!("Device index must be below 256, got {i}")))
 }
 
 /// A device object, a string, or the index of a GPU.
@@ -132,7 +133,7 @@ impl PyDevice {
         let given = r#type.xor(device);
         let Some(name) = given.map(named).transpose()?.flatten() else {
             let got = given.map_or(String::new(), super::convert::type_name);
-            return Err(PyTypeError::new_err(format!(
+            return Err(raised::<PyTypeError>(format!(
                 "device() received an invalid combination of arguments - got ({got}), but expected one of:\n * (torch.device device)\n \
                  * (str type, int index = -1)\n"
             )));
@@ -140,10 +141,10 @@ impl PyDevice {
         let Some(i) = index else { return Ok(PyDevice(name)) };
         let given = given.and_then(|o| o.extract::<&str>().ok());
         let text = given.ok_or_else(|| {
-            PyTypeError::new_err("device(): argument 'type' (position 1) must be str where an index is given")
+            raised::<PyTypeError>("device(): argument 'type' (position 1) must be str where an index is given")
         })?;
         if text.contains(':') {
-            return Err(PyRuntimeError::new_err(format!(
+            return Err(raised::<PyRuntimeError>(format!(
                 "type (string) must not include an index because index was passed explicitly: {text}"
             )));
         }
@@ -198,12 +199,12 @@ impl PyDevice {
     /// Within the block, tensors of this thread are created on this device by default. Errors: as for creating a tensor
     /// on it.
     fn __enter__(slf: PyRef<Self>) -> PyResult<PyRef<Self>> {
-        crate::device::enter_default_device(slf.0.device()?);
+        rustgrad::device::enter_default_device(slf.0.device()?);
         Ok(slf)
     }
     #[pyo3(signature = (*_raised))]
     fn __exit__(&self, _raised: &Bound<PyTuple>) {
-        crate::device::leave_default_device();
+        rustgrad::device::leave_default_device();
     }
 }
 
@@ -222,12 +223,12 @@ fn warn_of_software(py: Python) -> PyResult<()> {
     if WARNED.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let Some(name) = crate::gpu::unasked_software() else { return Ok(()) };
+    let Some(name) = rustgrad::gpu::unasked_software() else { return Ok(()) };
     let text = format!(
         "device 'gpu' is {name}, a software adapter: it runs the shaders on the CPU, slower than device 'cpu'. Install the \
          driver of a GPU, or set RUSTGRAD_GPU to pick an adapter without this warning."
     );
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
+    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)?)
 }
 
 /// A source of random numbers with its own seed and position.
@@ -238,12 +239,12 @@ impl PyGenerator {
     fn restore(&self, new_state: super::object::Handle) -> PyResult<()> {
         let t = new_state.0;
         if t.dtype() != DType::U8 || t.device() != Device::Cpu {
-            return Err(PyTypeError::new_err("RNG state must be a torch.ByteTensor"));
+            return Err(raised::<PyTypeError>("RNG state must be a torch.ByteTensor"));
         }
         let host = t.dense_copy(DType::U8)?;
         let first = host.layout().offset;
         let bytes =
-            crate::rt::reserve::try_list((0..host.numel()).map(|i| Ok(host.element(first + i)?.to_i64() as u8)))?;
+            rustgrad::rt::reserve::try_list((0..host.numel()).map(|i| Ok(host.element(first + i)?.to_i64() as u8)))?;
         self.0.set_state(State::from_bytes(&bytes, self.0.device)?);
         Ok(())
     }
@@ -256,7 +257,7 @@ impl PyGenerator {
     fn new(device: Option<&Bound<PyAny>>) -> PyResult<PyGenerator> {
         let device = device.map(to_device).transpose()?.flatten().unwrap_or(Device::Cpu);
         if device == Device::Meta {
-            return Err(PyRuntimeError::new_err("META device type not an accelerator."));
+            return Err(raised::<PyRuntimeError>("META device type not an accelerator."));
         }
         Ok(PyGenerator(Arc::new(Generator::new(67280421310721, device))))
     }
@@ -282,7 +283,7 @@ impl PyGenerator {
     fn __reduce__<'py>(slf: &Bound<'py, PyGenerator>) -> PyResult<Bound<'py, PyTuple>> {
         let (py, generator) = (slf.py(), slf.get());
         let state = generator.get_state()?.into_pyobject(py)?;
-        (slf.get_type(), (generator.0.device.to_string(),), state).into_pyobject(py)
+        Ok((slf.get_type(), (generator.0.device.to_string(),), state).into_pyobject(py)?)
     }
     fn __setstate__(&self, state: super::object::Handle) -> PyResult<()> {
         self.restore(state)
@@ -296,7 +297,7 @@ impl PyGenerator {
     /// The state as a byte tensor: of the CPU as PyTorch saves it, of a GPU the seed and the position.
     fn get_state(&self) -> PyResult<super::object::Handle> {
         let bytes = self.0.state().to_bytes();
-        Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[bytes.len()])?))
+        Ok(super::object::Handle(rustgrad::tensor::Tensor::from_slice(&bytes, &[bytes.len()])?))
     }
     /// Restores a state from `get_state`. Errors: TypeError for another dtype; RuntimeError for what is no state.
     fn set_state<'py>(
@@ -310,7 +311,7 @@ impl PyGenerator {
 
 fn to_seed(seed: i128) -> PyResult<u64> {
     if !(-(1 << 63)..1 << 64).contains(&seed) {
-        return Err(PyRuntimeError::new_err("Overflow when unpacking long: the seed must fit in 64 bits"));
+        return Err(raised::<PyRuntimeError>("Overflow when unpacking long: the seed must fit in 64 bits"));
     }
     Ok(seed as u64)
 }
@@ -386,7 +387,7 @@ pub fn size_object(py: Python, dims: &[usize]) -> PyResult<*mut ffi::PyObject> {
     unsafe {
         let o = ffi::PyType_GenericAlloc(class, dims.len() as ffi::Py_ssize_t);
         if o.is_null() {
-            return Err(PyErr::fetch(py));
+            return Err(PyErr::fetch(py).into());
         }
         for (i, &d) in dims.iter().enumerate() {
             ffi::PyTuple_SET_ITEM(o, i as ffi::Py_ssize_t, ffi::PyLong_FromSize_t(d));

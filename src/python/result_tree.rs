@@ -1,17 +1,18 @@
 //! What a recorded function returned, to be built again of the results of a plan.
 
 use super::convert::type_name;
+use super::error::PyResult;
 use super::export::scalar_object;
 use super::lent::Returned;
 use super::object::{borrow, wrap_bound};
 use super::values::is_value;
-use crate::compile::{Arithmetic, Number, Numbers};
-use crate::error::Error;
-use crate::tensor::Tensor;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use rustgrad::compile::{Arithmetic, Number, Numbers};
+use rustgrad::error::Error;
+use rustgrad::tensor::Tensor;
 
 /// What a function returned, with its tensors by number.
 pub enum Tree {
@@ -101,13 +102,13 @@ fn object<'py>(py: Python<'py>, number: &Number, numbers: Numbers) -> PyResult<B
     // An int that has left 64 bits.
     let of = |n: &Number| object(py, n, numbers);
     match number {
-        Number::Negative(n) => of(n)?.neg(),
-        Number::Absolute(n) => of(n)?.abs(),
-        Number::Float(n) => of(n)?.call_method0("__float__"),
-        Number::Binary(Arithmetic::Add, a, b) => of(a)?.add(of(b)?),
-        Number::Binary(Arithmetic::Subtract, a, b) => of(a)?.sub(of(b)?),
-        Number::Binary(Arithmetic::Multiply, a, b) => of(a)?.mul(of(b)?),
-        Number::Binary(Arithmetic::Divide, a, b) => of(a)?.div(of(b)?),
+        Number::Negative(n) => Ok(of(n)?.neg()?),
+        Number::Absolute(n) => Ok(of(n)?.abs()?),
+        Number::Float(n) => Ok(of(n)?.call_method0("__float__")?),
+        Number::Binary(Arithmetic::Add, a, b) => Ok(of(a)?.add(of(b)?)?),
+        Number::Binary(Arithmetic::Subtract, a, b) => Ok(of(a)?.sub(of(b)?)?),
+        Number::Binary(Arithmetic::Multiply, a, b) => Ok(of(a)?.mul(of(b)?)?),
+        Number::Binary(Arithmetic::Divide, a, b) => Ok(of(a)?.div(of(b)?)?),
         _ => Err(Error::internal("a plan lacks one of its numbers").into()),
     }
 }

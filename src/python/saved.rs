@@ -1,13 +1,14 @@
 //! Saved values of a node in Python: `_saved_*` attributes, and `_raw_saved_*` objects, which accept hooks.
 
+use super::error::{PyResult, raised};
 use super::function::SavedList;
 use super::object::wrap_bound;
-use crate::autograd::Node;
-use crate::op::Value;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
+use rustgrad::autograd::Node;
+use rustgrad::op::Value;
 use std::sync::Arc;
 
 /// The owner of a saved tensor: a node, under a name, or the list of a custom function.
@@ -31,13 +32,13 @@ impl SavedTensor {
     #[new]
     #[pyo3(signature = (*_args))]
     fn new(_args: &Bound<PyTuple>) -> PyResult<SavedTensor> {
-        Err(PyRuntimeError::new_err("Trying to create a SavedTensor object from Python is forbidden."))
+        Err(raised::<PyRuntimeError>("Trying to create a SavedTensor object from Python is forbidden."))
     }
     /// `register_hooks(pack_hook, unpack_hook)`: packs the tensor now; backward unpacks it.
     #[pyo3(signature = (*hooks))]
     fn register_hooks(&self, hooks: &Bound<PyTuple>) -> PyResult<()> {
         if hooks.len() != 2 || hooks.iter().any(|h| !h.is_callable()) {
-            return Err(PyTypeError::new_err(
+            return Err(raised::<PyTypeError>(
                 "register_hooks(): incompatible function arguments; expected two callables, pack_hook and unpack_hook",
             ));
         }
@@ -47,13 +48,13 @@ impl SavedTensor {
             Kept::Listed(list, i) => list.repack(*i, &hooks)?,
         };
         packed.ok_or_else(|| {
-            PyRuntimeError::new_err("Calling register_hooks on a saved tensor with value None is forbidden")
+            raised::<PyRuntimeError>("Calling register_hooks on a saved tensor with value None is forbidden")
         })
     }
     fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
         match &self.0 {
             Kept::Named(node, _) => {
-                super::owned_objects::show_to(&visit, |visit| crate::autograd::foreign_refs::of_node(node, visit))
+                super::owned_objects::show_to(&visit, |visit| rustgrad::autograd::foreign_refs::of_node(node, visit))
             }
             // The list belongs to a context, which reports it.
             Kept::Listed(..) => Ok(()),

@@ -1,14 +1,15 @@
 //! Plans as files, for `rustgrad.compiler`: recorded calls that are written, and programs that were read.
 
 use super::compile::PyRecording;
+use super::error::{PyResult, raised};
 use super::object::{Handle, wrap_bound};
 use super::py_types::PyDevice;
-use crate::compile::{self, Naming, Program, Recorded, SaveError, Variant};
-use crate::rt::retire::Frame;
-use crate::tensor::Tensor;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use rustgrad::compile::{self, Naming, Program, Recorded, SaveError, Variant};
+use rustgrad::rt::retire::Frame;
+use rustgrad::tensor::Tensor;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -25,7 +26,7 @@ pub fn _compile_recorded<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let outputs: Vec<Tensor> = outputs.into_iter().map(|h| h.0).collect();
     let recorder = recording.borrow().take();
-    let (recorder, _) = recorder.ok_or_else(|| PyRuntimeError::new_err("compile: the recording has been used"))?;
+    let (recorder, _) = recorder.ok_or_else(|| raised::<PyRuntimeError>("compile: the recording has been used"))?;
     match recorder.finish(&outputs) {
         Ok(recorded) => Ok(Bound::new(py, PyRecorded(recorded))?.into_any()),
         Err(problem) => Ok(PyString::new(py, &problem).into_any()),

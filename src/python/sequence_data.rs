@@ -4,18 +4,19 @@
 //! counts as a number.
 
 use super::convert::{to_scalar, type_name};
+use super::error::{PyResult, Raised, raised};
 use super::numpy_arrays::dtype_of;
 use super::object::borrow;
-use crate::device::Device;
-use crate::dtype::{Category, DType, Element, Scalar, default_dtype};
-use crate::layout::Dims;
-use crate::rt::reserve;
-use crate::tensor::Tensor;
-use crate::with_dtype;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use rustgrad::device::Device;
+use rustgrad::dtype::{Category, DType, Element, Scalar, default_dtype};
+use rustgrad::layout::Dims;
+use rustgrad::rt::reserve;
+use rustgrad::tensor::Tensor;
+use rustgrad::with_dtype;
 
 /// The elements of nested data, and their promoted dtype.
 struct Leaves {
@@ -27,12 +28,12 @@ struct Leaves {
     too_large: bool,
 }
 
-fn overflow() -> PyErr {
-    PyValueError::new_err("Overflow when unpacking long long")
+fn overflow() -> Raised {
+    raised::<PyValueError>("Overflow when unpacking long long")
 }
 
-fn no_dtype(o: &Bound<PyAny>) -> PyErr {
-    PyTypeError::new_err(format!("new(): invalid data type '{}'", type_name(o)))
+fn no_dtype(o: &Bound<PyAny>) -> Raised {
+    raised::<PyTypeError>(format!("new(): invalid data type '{}'", type_name(o)))
 }
 
 /// A CPU tensor from a number, or from nested lists of numbers.
@@ -41,7 +42,7 @@ pub fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
         return Err(no_dtype(o));
     }
     let shape = nested_shape(o)?;
-    let n = crate::layout::checked_numel(&shape)?;
+    let n = rustgrad::layout::checked_numel(&shape)?;
     let mut leaves = Leaves { values: reserve::room(n.min(1 << 20))?, dtype: None, wanted: dtype, too_large: false };
     collect(o, &shape, 0, &mut leaves)?;
     let dtype = dtype.or(leaves.dtype).unwrap_or_else(default_dtype);
@@ -63,7 +64,7 @@ pub fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
 /// Checks that the dtype can hold the integers, as in PyTorch.
 fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
     if !dtype.is_complex() && dtype != DType::Bool && values.iter().any(|v| v.category() == Category::Complex) {
-        return Err(PyTypeError::new_err(match dtype.is_int() {
+        return Err(raised::<PyTypeError>(match dtype.is_int() {
             true => "'complex' object cannot be interpreted as an integer",
             false => "must be real number, not complex",
         }));
@@ -76,7 +77,7 @@ fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
             return Err(overflow());
         }
         if !v.fits(dtype) {
-            return Err(PyRuntimeError::new_err(format!(
+            return Err(raised::<PyRuntimeError>(format!(
                 "value cannot be converted to type {} without overflow",
                 dtype.name()
             )));
@@ -108,7 +109,7 @@ fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
         let n = at.len()?;
         shape.push(n);
         if shape.len() > 64 {
-            return Err(PyValueError::new_err(
+            return Err(raised::<PyValueError>(
                 "too many dimensions: the data is nested deeper than 64 levels (or contains itself)",
             ));
         }
@@ -116,7 +117,7 @@ fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
             break;
         }
         at = at.get_item(0).map_err(|_| {
-            PyValueError::new_err(format!("could not determine the shape of object type '{}'", type_name(&at)))
+            raised::<PyValueError>(format!("could not determine the shape of object type '{}'", type_name(&at)))
         })?;
         if is_array(&at) {
             warn_of_arrays(o.py())?;
@@ -139,7 +140,7 @@ fn warn_of_arrays(py: Python) -> PyResult<()> {
     let text =
         c"Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a \
         single numpy.ndarray with numpy.array() before converting to a tensor.";
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?)
 }
 
 /// A number and, where its kind does not tell it, its dtype. A 0-d array holds one, and ints of any size are accepted for a
@@ -150,9 +151,9 @@ fn number(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<Option<(Scalar, Option
             true if numpy_dtype(o).is_some_and(|d| !is_whole(d)) => Err(not_an_integer(o)),
             _ => to_scalar(&o.call_method0("item")?),
         },
-        Err(e) if e.is_instance_of::<PyOverflowError>(o.py()) => match out.wanted {
+        Err(e) if e.0.is_instance_of::<PyOverflowError>(o.py()) => match out.wanted {
             Some(DType::Bool) => Ok(Some(Scalar::Bool(true))),
-            Some(DType::U64) => Err(PyOverflowError::new_err("int too big to convert")),
+            Some(DType::U64) => Err(raised::<PyOverflowError>("int too big to convert")),
             Some(d) if !d.is_int() => Ok(Some(Scalar::Float(o.extract()?))),
             Some(_) => Err(overflow()),
             None => {
@@ -172,11 +173,11 @@ fn collect(o: &Bound<PyAny>, shape: &[usize], depth: usize, out: &mut Leaves) ->
     }
     // If the first items are lists, a tensor may take the place of one.
     if !is_nested(o) && borrow(o.as_ptr()).is_none() {
-        return Err(PyTypeError::new_err("not a sequence"));
+        return Err(raised::<PyTypeError>("not a sequence"));
     }
     let n = o.len()?;
     if n != shape[depth] {
-        return Err(PyValueError::new_err(format!(
+        return Err(raised::<PyValueError>(format!(
             "expected sequence of length {} at dim {depth} (got {n})",
             shape[depth]
         )));
@@ -194,22 +195,26 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
         None => match number(o, out)? {
             Some(found) => found,
             None if is_nested(o) => {
-                return Err(PyTypeError::new_err(format!("expected a number, got a {} of {}", type_name(o), o.len()?)));
+                return Err(raised::<PyTypeError>(format!(
+                    "expected a number, got a {} of {}",
+                    type_name(o),
+                    o.len()?
+                )));
             }
             // As in PyTorch: a string as first item counts as another level, one after numbers has no dtype.
             None if is_text(o) && out.wanted.is_none() && out.dtype.is_some() => return Err(no_dtype(o)),
             None if is_text(o) => {
-                return Err(PyValueError::new_err(format!("too many dimensions '{}'", type_name(o))));
+                return Err(raised::<PyValueError>(format!("too many dimensions '{}'", type_name(o))));
             }
             None if out.wanted.is_some() => {
-                return Err(PyTypeError::new_err(format!("must be a number, not {}", type_name(o))));
+                return Err(raised::<PyTypeError>(format!("must be a number, not {}", type_name(o))));
             }
-            None => return Err(PyRuntimeError::new_err(format!("Could not infer dtype of {}", type_name(o)))),
+            None => return Err(raised::<PyRuntimeError>(format!("Could not infer dtype of {}", type_name(o)))),
         },
     };
     let d = dtype.unwrap_or_else(|| natural(s));
     if out.dtype != Some(d) {
-        out.dtype = Some(out.dtype.map_or(Ok(d), |p| crate::dtype::promote(p, d))?);
+        out.dtype = Some(out.dtype.map_or(Ok(d), |p| rustgrad::dtype::promote(p, d))?);
     }
     if out.values.len() == out.values.capacity() {
         reserve::more(&mut out.values)?;
@@ -222,10 +227,10 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
 fn tensor_item(t: &Tensor, wanted: Option<DType>) -> PyResult<Scalar> {
     let refused = wanted.is_some_and(is_whole) && !is_whole(t.dtype());
     if refused || (t.numel() != 1 && is_whole(wanted.unwrap_or(t.dtype()))) {
-        return Err(PyTypeError::new_err("only integer tensors of a single element can be converted to an index"));
+        return Err(raised::<PyTypeError>("only integer tensors of a single element can be converted to an index"));
     }
     if t.numel() != 1 {
-        return Err(PyValueError::new_err("only one element tensors can be converted to Python scalars"));
+        return Err(raised::<PyValueError>("only one element tensors can be converted to Python scalars"));
     }
     Ok(super::export::item(t)?)
 }
@@ -241,9 +246,9 @@ pub fn is_float_of_numpy(o: &Bound<PyAny>, wanted: Option<DType>) -> bool {
         && is_numpy_scalar(o)
         && numpy_dtype(o).is_some_and(|d| !is_whole(d))
 }
-pub fn not_an_integer(o: &Bound<PyAny>) -> PyErr {
+pub fn not_an_integer(o: &Bound<PyAny>) -> Raised {
     let kind = o.get_type().fully_qualified_name().map_or_else(|_| type_name(o), |name| name.to_string());
-    PyTypeError::new_err(format!("'{kind}' object cannot be interpreted as an integer"))
+    raised::<PyTypeError>(format!("'{kind}' object cannot be interpreted as an integer"))
 }
 
 /// Whether it is a NumPy scalar, which has an array's attributes too; the common base class is `numpy.generic`.

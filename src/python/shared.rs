@@ -1,14 +1,15 @@
 //! Storages in memory that other processes can map; `rustgrad.multiprocessing` sends their descriptors.
 
+use super::error::PyResult;
 use super::object::Handle;
-use crate::cpu::buffer::CpuBuffer;
-use crate::cpu::shared::SharedMapping;
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::layout::Layout;
-use crate::storage::{Buffer, Storage};
-use crate::tensor::{Meta, Tensor};
 use pyo3::prelude::*;
+use rustgrad::cpu::buffer::CpuBuffer;
+use rustgrad::cpu::shared::SharedMapping;
+use rustgrad::device::Device;
+use rustgrad::dtype::DType;
+use rustgrad::layout::Layout;
+use rustgrad::storage::{Buffer, Storage};
+use rustgrad::tensor::{Meta, Tensor};
 
 /// A shared block: its descriptor (None: not kept), its size, the position of a storage in it, and the object it keeps.
 type Place = (Option<i32>, usize, usize, Option<Py<PyAny>>);

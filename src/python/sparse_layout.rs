@@ -1,6 +1,7 @@
 //! Calls of ops that create tensors and ask for a sparse layout: the package `sparse` answers them, because its tensors are
 //! objects of a subclass.
 
+use super::error::PyResult;
 use super::parse::Given;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;

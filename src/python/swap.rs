@@ -1,5 +1,6 @@
 //! `utils.swap_tensors`: two Python objects swap their tensors.
 
+use super::error::{PyResult, raised};
 use super::object::{borrow, exchange};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -9,10 +10,10 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub fn _swap_tensors(t1: &Bound<PyAny>, t2: &Bound<PyAny>) -> PyResult<(bool, bool)> {
     let edges = |o: &Bound<PyAny>, name: &str| {
-        let t = borrow(o.as_ptr()).ok_or_else(|| PyTypeError::new_err("swap_tensors: expected two tensors"))?;
+        let t = borrow(o.as_ptr()).ok_or_else(|| raised::<PyTypeError>("swap_tensors: expected two tensors"))?;
         let (owners, edges) = (t.owners(), t.leaf_edges());
         if owners > 1 + edges {
-            return Err(PyRuntimeError::new_err(format!(
+            return Err(raised::<PyRuntimeError>(format!(
                 "Expected use_count of {name} to be 1 or 2 with an AccumulateGrad node but got {owners} make sure you are \
                  not holding references to the tensor in other places."
             )));

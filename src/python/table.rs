@@ -2,15 +2,16 @@
 
 use super::convert::type_name;
 use super::describe::python_signature;
+use super::error::{PyResult, raised};
 use super::op_callable;
 use super::op_callable::Home;
-use crate::device::{Device, Name};
-use crate::dispatch;
-use crate::op::{Batching, Body, Decompose, Forms, Op, Param, Returns, Vjp};
-use crate::ops;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use rustgrad::device::{Device, Name};
+use rustgrad::dispatch;
+use rustgrad::op::{Batching, Body, Decompose, Forms, Op, Param, Returns, Vjp};
+use rustgrad::ops;
 
 /// Splits `nn.functional.relu` into the submodule and the name in it.
 fn split_name(name: &'static str) -> (Home, &'static str) {
@@ -56,14 +57,14 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
 /// The op of a name in the table; what an op is pickled as that its module does not show.
 #[pyfunction]
 pub fn _op<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("rustgrad._C")?.getattr("ops")?.get_item(name)
+    Ok(py.import("rustgrad._C")?.getattr("ops")?.get_item(name)?)
 }
 
 /// Names of ops that only other ops use: available in `ops`, not in the package.
 pub fn steps(py: Python) -> PyResult<Bound<PyTuple>> {
     let hidden =
         ops::overloads(ops::all()).into_iter().filter(|(_, ops)| ops.iter().all(|o| o.forms.has(Forms::HIDDEN)));
-    PyTuple::new(py, hidden.map(|(name, _)| name).collect::<Vec<_>>())
+    Ok(PyTuple::new(py, hidden.map(|(name, _)| name).collect::<Vec<_>>())?)
 }
 
 fn kind(op: &Op) -> &'static str {
@@ -166,14 +167,14 @@ fn params<'py>(py: Python<'py>, op: &'static Op) -> PyResult<Bound<'py, PyList>>
         d.set_item("keyword_only", p.keyword_only)?;
         Ok(d)
     };
-    PyList::new(py, op.sig.params().iter().map(one).collect::<PyResult<Vec<_>>>()?)
+    Ok(PyList::new(py, op.sig.params().iter().map(one).collect::<PyResult<Vec<_>>>()?)?)
 }
 
 /// The dtypes that an elementwise op computes in; empty for other ops.
 fn dtypes(op: &Op) -> Vec<&'static str> {
     let Body::Elementwise(e) = &op.body else { return Vec::new() };
     let rules = e.rules();
-    let all = crate::dtype::DType::ALL.into_iter().filter(|d| !d.is_storage_only());
+    let all = rustgrad::dtype::DType::ALL.into_iter().filter(|d| !d.is_storage_only());
     all.filter(|&d| rules.iter().any(|r| r.loops.supports(d))).map(|d| d.short()).collect()
 }
 
@@ -181,13 +182,13 @@ fn dtypes(op: &Op) -> Vec<&'static str> {
 #[pyfunction]
 #[pyo3(signature = (name, *args))]
 pub fn _call_composite<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-    let op = ops::all().find(|o| o.name() == name).ok_or_else(|| PyKeyError::new_err(name.to_string()))?;
+    let op = ops::all().find(|o| o.name() == name).ok_or_else(|| raised::<PyKeyError>(name.to_string()))?;
     let items: Vec<_> = args.iter().map(|a| a.as_ptr()).collect();
     // SAFETY: `items` are the live arguments of this call; there are no keywords.
     let given = unsafe { super::parse::Given::new(items.as_ptr(), items.len(), std::ptr::null_mut()) };
-    let mut parsed = crate::op::Args::new();
+    let mut parsed = rustgrad::op::Args::new();
     super::parse::parse(py, &op.sig, &given, "", &mut parsed).map_err(|_| {
-        PyTypeError::new_err(format!(
+        raised::<PyTypeError>(format!(
             "{name}: the arguments do not fit (got {})",
             args.iter().map(|a| type_name(&a)).collect::<Vec<_>>().join(", ")
         ))
@@ -199,14 +200,14 @@ pub fn _call_composite<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTup
 /// The dtype that two or more operands (tensors or numbers) promote to.
 #[pyfunction]
 pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>> {
-    let mut ops = crate::dtype::Operands::default();
+    let mut ops = rustgrad::dtype::Operands::default();
     for o in operands.iter() {
         match super::object::borrow(o.as_ptr()) {
             Some(t) => ops.tensor(t.dtype(), t.ndim())?,
             None => match super::convert::to_scalar(&o)? {
                 Some(s) => ops.scalar(s),
                 None => {
-                    return Err(PyTypeError::new_err(format!(
+                    return Err(raised::<PyTypeError>(format!(
                         "result_type(): argument must be Tensor or Number, not {}",
                         type_name(&o)
                     )));
@@ -214,7 +215,7 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
             },
         }
     }
-    let d = ops.result().ok_or_else(|| PyTypeError::new_err("result_type(): expected at least one operand"))?;
+    let d = ops.result().ok_or_else(|| raised::<PyTypeError>("result_type(): expected at least one operand"))?;
     super::py_types::dtype_object(py, d)
 }
 
@@ -225,7 +226,7 @@ pub fn promote_types(
     type1: PyRef<super::py_types::PyDType>,
     type2: PyRef<super::py_types::PyDType>,
 ) -> PyResult<Py<PyAny>> {
-    super::py_types::dtype_object(py, crate::dtype::promote(type1.0.dtype()?, type2.0.dtype()?)?)
+    super::py_types::dtype_object(py, rustgrad::dtype::promote(type1.0.dtype()?, type2.0.dtype()?)?)
 }
 
 /// Whether a value of one dtype may be written into another: the category must not fall.
@@ -246,44 +247,44 @@ pub fn can_cast<'py>(
 /// The dtype of Python floats in new tensors.
 #[pyfunction]
 pub fn get_default_dtype(py: Python) -> PyResult<Py<PyAny>> {
-    super::py_types::dtype_object(py, crate::dtype::default_dtype())
+    super::py_types::dtype_object(py, rustgrad::dtype::default_dtype())
 }
 /// Sets the dtype of Python floats in new tensors. Errors: TypeError for a dtype that is not floating point.
 #[pyfunction]
 pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
     match super::py_types::to_dtype(d)? {
         Some(d) if d.is_float() => {
-            crate::dtype::set_default_dtype(d);
+            rustgrad::dtype::set_default_dtype(d);
             Ok(())
         }
-        _ => Err(PyTypeError::new_err("only floating-point types are supported as the default type")),
+        _ => Err(raised::<PyTypeError>("only floating-point types are supported as the default type")),
     }
 }
 /// The number of threads that one operation may use.
 #[pyfunction]
 pub fn get_num_threads() -> usize {
-    crate::cpu::parallel::num_threads()
+    rustgrad::cpu::parallel::num_threads()
 }
 /// Sets the number of threads that one operation may use; results do not depend on it.
 #[pyfunction]
 pub fn set_num_threads(n: isize) -> PyResult<()> {
     if n <= 0 {
-        return Err(pyo3::exceptions::PyRuntimeError::new_err("set_num_threads expects a positive integer"));
+        return Err(raised::<pyo3::exceptions::PyRuntimeError>("set_num_threads expects a positive integer"));
     }
-    crate::cpu::parallel::set_num_threads(n as usize);
+    rustgrad::cpu::parallel::set_num_threads(n as usize);
     Ok(())
 }
 #[pyfunction]
 pub fn _empty_cache() {
-    crate::cpu::pool::empty_cache();
-    crate::gpu::empty_cache();
+    rustgrad::cpu::pool::empty_cache();
+    rustgrad::gpu::empty_cache();
 }
 #[pyfunction]
 pub fn _memory(device: &str) -> PyResult<(usize, usize)> {
     Ok(match Name::parse(device)?.device()? {
-        Device::Cpu => (crate::cpu::pool::memory_allocated(), crate::cpu::pool::memory_reserved()),
+        Device::Cpu => (rustgrad::cpu::pool::memory_allocated(), rustgrad::cpu::pool::memory_reserved()),
         Device::Gpu(i) => {
-            let [allocated, _, reserved, _] = crate::gpu::memory(i as usize);
+            let [allocated, _, reserved, _] = rustgrad::gpu::memory(i as usize);
             (allocated, reserved)
         }
         Device::Meta => (0, 0),

@@ -1,18 +1,19 @@
 //! `vmap` as Python calls it: tensors with their batch dimensions in, results with the batch first out.
 
 use super::convert::type_name;
+use super::error::{PyResult, raised};
 use super::graph::with_python;
 use super::object::{borrow, wrap_bound};
-use crate::autograd::{self, history};
-use crate::tensor::{Edge, Tensor};
-use crate::transform::{self, Input, Output, Randomness};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use rustgrad::autograd::{self, history};
+use rustgrad::tensor::{Edge, Tensor};
+use rustgrad::transform::{self, Input, Output, Randomness};
 use std::rc::Rc;
 
 fn tensor(o: &Bound<PyAny>) -> PyResult<Tensor> {
-    borrow(o.as_ptr()).cloned().ok_or_else(|| PyTypeError::new_err(format!("expected a Tensor, got {}", type_name(o))))
+    borrow(o.as_ptr()).cloned().ok_or_else(|| raised::<PyTypeError>(format!("expected a Tensor, got {}", type_name(o))))
 }
 
 /// Calls `function` with the first example of each tensor, as a list; returns (result, whether it has the batch first) for
@@ -30,13 +31,13 @@ pub fn _vmap<'py>(
         "error" => Randomness::Error,
         "same" => Randomness::Same,
         "different" => Randomness::Different,
-        other => return Err(PyValueError::new_err(format!("_vmap: unknown randomness '{other}'"))),
+        other => return Err(raised::<PyValueError>(format!("_vmap: unknown randomness '{other}'"))),
     };
     let input = |(o, dim): (&Bound<PyAny>, usize)| {
         let t = tensor(o)?;
         match t.shape().get(dim) {
             Some(n) if *n == size => Ok(Input { tensor: t, dim }),
-            _ => Err(PyValueError::new_err(format!("_vmap: expected {size} examples in dimension {dim}"))),
+            _ => Err(raised::<PyValueError>(format!("_vmap: expected {size} examples in dimension {dim}"))),
         }
     };
     let inputs = tensors.iter().zip(dims).map(input).collect::<PyResult<Vec<_>>>()?;
@@ -76,7 +77,7 @@ pub fn _vmap_is_batched(tensors: Vec<Bound<PyAny>>) -> PyResult<bool> {
 pub fn _vmap_custom<'py>(run: &Bound<'py, PyAny>, rule: Py<PyAny>, tensors: Vec<Bound<'py, PyAny>>) -> PyResult<()> {
     let args = tensors.iter().map(tensor).collect::<PyResult<Vec<_>>>()?;
     let recorder = transform::batching(&args)
-        .ok_or_else(|| PyValueError::new_err("_vmap_custom: none of the tensors is batched"))?;
+        .ok_or_else(|| raised::<PyValueError>("_vmap_custom: none of the tensors is batched"))?;
     let on_batch = move |args: &[Tensor], batched: &[bool], size: usize| {
         with_python(|py| {
             let args = args.iter().map(|t| wrap_bound(py, t.clone())).collect::<PyResult<Vec<_>>>()?;
@@ -110,5 +111,5 @@ pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(_vmap_is_batched, m)?)?;
     m.add_function(wrap_pyfunction!(_vmap_custom, m)?)?;
     m.add_function(wrap_pyfunction!(_depends_on_others, m)?)?;
-    m.add_function(wrap_pyfunction!(_set_vmap_warnings, m)?)
+    Ok(m.add_function(wrap_pyfunction!(_set_vmap_warnings, m)?)?)
 }

@@ -1,5 +1,6 @@
 //! Python values as guards compare them, and the kinds of guards.
 
+use super::error::{PyResult, raised};
 use super::py_types::{PyDType, PyDevice};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -28,7 +29,7 @@ static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
 pub fn _compile_leave_out(kinds: Vec<String>) -> PyResult<Vec<&'static str>> {
     let bit = |kind: &String| {
         let at = KINDS.iter().position(|k| k == kind);
-        at.map(|i| 1 << i).ok_or_else(|| PyTypeError::new_err(format!("_compile_leave_out: no guard '{kind}'")))
+        at.map(|i| 1 << i).ok_or_else(|| raised::<PyTypeError>(format!("_compile_leave_out: no guard '{kind}'")))
     };
     let bits: Vec<u16> = kinds.iter().map(bit).collect::<PyResult<_>>()?;
     LEFT_OUT.store(bits.iter().fold(0, |all, b| all | b), Ordering::Relaxed);
@@ -67,7 +68,7 @@ pub fn same_value(a: &Bound<PyAny>, b: &Bound<PyAny>) -> PyResult<bool> {
         let d = b.cast_exact::<PyComplex>()?;
         return Ok((c.real().to_bits(), c.imag().to_bits()) == (d.real().to_bits(), d.imag().to_bits()));
     }
-    a.eq(b)
+    Ok(a.eq(b)?)
 }
 
 /// One object, or equal values.

@@ -38,15 +38,14 @@ pub struct Meta {
     pub dtype: DType,
 }
 
-pub(crate) const LEAF_GRAD: u8 = 1;
-pub(crate) const HAS_FN: u8 = 2;
-pub(crate) const INFERENCE: u8 = 4;
-pub(crate) const RETAINS: u8 = 8;
+pub const LEAF_GRAD: u8 = 1;
+pub const HAS_FN: u8 = 2;
+pub const INFERENCE: u8 = 4;
+pub const RETAINS: u8 = 8;
 /// The gradient may have a different dtype: see `Tensor::grad_dtype`.
 pub(crate) const GRAD_DTYPE: u8 = 32;
 /// The Python class and attributes are kept in the slot: see Note [Identity] in `python`.
-#[cfg(feature = "python")]
-pub(crate) const PY_STASH: u8 = 16;
+pub const PY_STASH: u8 = 16;
 /// This leaf has an `AccumulateGrad`.
 const ACCUMULATES: u8 = 64;
 /// The recipe that remakes the view from its base has changed: see `Tensor::replay`.
@@ -78,6 +77,11 @@ unsafe impl Sync for TensorImpl {}
 pub struct Tensor(pub(crate) Arc<TensorImpl>);
 
 impl Tensor {
+    /// Where the extension module keeps the Python object of this handle, borrowed.
+    #[doc(hidden)]
+    pub fn py_object(&self) -> &AtomicPtr<c_void> {
+        &self.0.py
+    }
     #[inline]
     pub fn from_meta(meta: Meta) -> Tensor {
         Tensor::build(|| meta, || None)

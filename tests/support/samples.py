@@ -12,6 +12,7 @@ Needs only NumPy, and holds values as arrays (bfloat16 as float32), from which a
 """
 
 import ast
+import functools
 import re
 import zlib
 from dataclasses import dataclass, field, replace
@@ -124,7 +125,15 @@ FILLS = {
 WHOLE = {"pos": (1, 6), "neg": (-5, 0), "unit": (0, 2), "sym": (-1, 2), "gt1": (2, 6), "nonzero": (1, 6)}
 
 
+# A random state is made for each: most of the time of a test of small tensors, were they not kept.
+@functools.lru_cache(maxsize=1 << 12)
 def make_array(spec: TensorSpec) -> np.ndarray:
+    array = drawn(spec)
+    array.flags.writeable = False
+    return array
+
+
+def drawn(spec: TensorSpec) -> np.ndarray:
     n = int(np.prod(spec.shape, dtype=np.int64))
     rng = np.random.RandomState(spec.seed)
     if spec.fill == "spd":

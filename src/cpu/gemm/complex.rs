@@ -1,6 +1,6 @@
 //! Products of complex numbers; the only user of the `gemm` crate.
 
-use super::{Matrix, Multiply};
+use super::{Matrix, Multiply, Series};
 use crate::cpu::arith::Arith;
 use crate::error::Result;
 use ::gemm::Parallelism;
@@ -21,9 +21,17 @@ impl<T: Arith> Multiply<T> for Library {
     fn smallest(&self) -> [usize; 2] {
         [if self.0 <= LONG { SMALLEST } else { SMALLEST_LONG }; 2]
     }
-    unsafe fn multiply(&self, size: [usize; 3], [a, b, _, out]: [Matrix<T>; 4], factors: [T; 2]) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { library(size, [a, b, out], factors) };
+    unsafe fn multiply(
+        &self,
+        series: Series,
+        size: [usize; 3],
+        matrices: [Matrix<T>; 4],
+        factors: [T; 2],
+    ) -> Result<()> {
+        for [a, b, _, out] in series.of(matrices) {
+            // SAFETY: the caller's promise.
+            unsafe { library(size, [a, b, out], factors) };
+        }
         Ok(())
     }
 }

@@ -12,14 +12,8 @@ const MOST: usize = 4;
 const ALL: usize = ROWS * MOST;
 
 /// # Safety
-/// As for `Plan::run`; the terms of both factors lie side by side.
-pub(super) unsafe fn multiply<T: Vectors>(
-    [m, n, k]: [usize; 3],
-    a: Matrix<T>,
-    b: Matrix<T>,
-    [old, out]: [Matrix<T>; 2],
-    factors: [T; 2],
-) {
+/// As for `Multiply::multiply`; the terms of both factors lie side by side.
+pub(super) unsafe fn multiply<T: Vectors>([m, n, k]: [usize; 3], [a, b, old, out]: [Matrix<T>; 4], factors: [T; 2]) {
     debug_assert!(a.cols == 1 && b.rows == 1);
     let turn = m < n;
     let (sizes, rows, vectors) = if turn { ([n, m], b.t(), a) } else { ([m, n], a, b.t()) };

@@ -1,6 +1,6 @@
 //! Products of integers, which wrap.
 
-use super::{Matrix, Multiply};
+use super::{Matrix, Multiply, Series};
 use crate::cpu::number_class::Fuse;
 use crate::cpu::simd::{self, Kernel};
 use crate::dtype::Element;
@@ -22,9 +22,17 @@ where
     fn smallest(&self) -> [usize; 2] {
         [4 * ROWS, W]
     }
-    unsafe fn multiply(&self, size: [usize; 3], [a, b, _, out]: [Matrix<T>; 4], factors: [T; 2]) -> Result<()> {
-        let packed = filled([T::default(); W], size[2])?;
-        simd::run(Integers { size, a, b, out, factors, packed });
+    unsafe fn multiply(
+        &self,
+        series: Series,
+        size: [usize; 3],
+        matrices: [Matrix<T>; 4],
+        factors: [T; 2],
+    ) -> Result<()> {
+        for [a, b, _, out] in series.of(matrices) {
+            let packed = filled([T::default(); W], size[2])?;
+            simd::run(Integers { size, a, b, out, factors, packed });
+        }
         Ok(())
     }
 }

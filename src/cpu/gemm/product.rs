@@ -8,7 +8,7 @@ use super::tiles::{
     self, Below, Beside, Finish, Job, LARGEST_SIDE, MANY, Pack, Panel, Rows, Start, TALLEST, Tile, Unit, VECTORS,
     Vectors, WIDEST, tile_size,
 };
-use super::{Matrix, Multiply, dots, tiny};
+use super::{Matrix, Multiply, Series, dots, tiny};
 use crate::cpu::scratch::Temp;
 use crate::error::Result;
 use std::mem::MaybeUninit;
@@ -145,30 +145,17 @@ impl Plan {
         }
     }
 
-    /// `out = beta * old + alpha * a @ b`, of the plan's size or a part of it.
+    /// `out = beta * old + alpha * a @ b` in tiles.
     ///
     /// # Safety
-    /// The matrices are in bounds, have the plan's strides, and `out` does not overlap the others, but may be `old`. The elements of `old`
-    /// lie side by side in the direction in which those of `out` do.
-    pub(super) unsafe fn run<T: Vectors>(
+    /// As for `Multiply::multiply`, and the elements of `old` lie side by side in the direction in which those of `out` do.
+    unsafe fn in_tiles<T: Vectors>(
         &self,
+        (flipped, rows, packed): (bool, Source, bool),
         [m, n, k]: [usize; 3],
         [a, b, old, out]: [Matrix<T>; 4],
         factors: [T; 2],
     ) -> Result<()> {
-        let (flipped, rows, packed) = match self.way {
-            Way::Tiles { flipped, rows, packed } => (flipped, rows, packed),
-            Way::Tiny(way) => {
-                // SAFETY: the caller's promise.
-                unsafe { tiny::multiply(way, [m, n, k], [a, b, old, out], factors) };
-                return Ok(());
-            }
-            Way::Dots => {
-                // SAFETY: the caller's promise.
-                unsafe { dots::multiply([m, n, k], a, b, [old, out], factors) };
-                return Ok(());
-            }
-        };
         let (size, [a, b]) = if flipped { ([n, m, k], [b.t(), a.t()]) } else { ([m, n, k], [a, b]) };
         let [old, out] = [old, out].map(|x| if flipped { x.t() } else { x });
         let [tall, wide] = tile_size::<T>();
@@ -406,8 +393,25 @@ impl<T: Vectors> Multiply<T> for Plan {
     fn smallest(&self) -> [usize; 2] {
         self.smallest_part::<T>()
     }
-    unsafe fn multiply(&self, size: [usize; 3], matrices: [Matrix<T>; 4], factors: [T; 2]) -> Result<()> {
+    unsafe fn multiply(
+        &self,
+        series: Series,
+        size: [usize; 3],
+        matrices: [Matrix<T>; 4],
+        factors: [T; 2],
+    ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.run(size, matrices, factors) }
+        unsafe {
+            match self.way {
+                Way::Tiny(way) => tiny::multiply(way, series, size, matrices, factors),
+                Way::Dots => series.of(matrices).for_each(|x| dots::multiply(size, x, factors)),
+                Way::Tiles { flipped, rows, packed } => {
+                    for matrices in series.of(matrices) {
+                        self.in_tiles((flipped, rows, packed), size, matrices, factors)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }

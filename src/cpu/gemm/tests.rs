@@ -53,6 +53,7 @@ fn agrees_with_plain_loops() {
 /// and parts have the bits of the whole.
 #[test]
 fn layouts_and_parts_agree_with_plain_loops() {
+    const ONE: Series = Series { count: 1, steps: [0; 4] };
     fn check<T: tiles::Vectors>(rng: &mut Rng, dtype: DType, [m, n, k]: [usize; 3], tolerance: f64) {
         let (a, b, out) = (
             Array::random(rng, dtype, &[m, k]),
@@ -73,7 +74,7 @@ fn layouts_and_parts_agree_with_plain_loops() {
         let plan: Plan = Multiply::<T>::plan([m, n, k], [ma, mb, mo].map(|x| [x.rows, x.cols]));
         let factors = [alpha, beta].map(|x| T::from_scalar(Scalar::Float(x)));
         // SAFETY: the arrays own their layouts.
-        unsafe { plan.multiply([m, n, k], [ma, mb, mo, mo], factors).unwrap() };
+        unsafe { plan.multiply(ONE, [m, n, k], [ma, mb, mo, mo], factors).unwrap() };
         let whole = out.values();
         close(&out.reals(), &want, tolerance);
         if beta == 0.0 {
@@ -82,7 +83,7 @@ fn layouts_and_parts_agree_with_plain_loops() {
                 for (left, right) in [(0, j), (j, n)].into_iter().filter(|(left, right)| to > from && right > left) {
                     let part = [ma.from(from, 0), mb.from(0, left), mo.from(from, left), mo.from(from, left)];
                     // SAFETY: the part lies inside.
-                    unsafe { plan.multiply([to - from, right - left, k], part, factors).unwrap() };
+                    unsafe { plan.multiply(ONE, [to - from, right - left, k], part, factors).unwrap() };
                 }
             }
             assert!(whole == out.values(), "{m} {n} {k}");
@@ -102,6 +103,27 @@ fn layouts_and_parts_agree_with_plain_loops() {
 }
 
 /// A product added to another matrix, or to a row, has the bits of one that accumulates into a copy of it.
+/// Series of products end where a dimension of the batch does, and where a task does.
+#[test]
+fn batches_that_cannot_be_merged_agree_with_each_product() {
+    let mut rng = Rng(51);
+    for [m, n, k] in [[1, 1, 16], [1, 1, 3], [2, 2, 40], [4, 4, 4], [3, 20, 2], [1, 9, 30], [17, 19, 23]] {
+        for dtype in [DType::F32, DType::F64, DType::C64, DType::I32] {
+            let mut a = Array::random(&mut rng, dtype, &[13, 9, m, k]);
+            let (b, out) = (Array::random(&mut rng, dtype, &[9, 13, k, n]), Array::zeros(dtype, &[9, 13, m, n]));
+            a.shape.swap(0, 1);
+            a.strides.swap(0, 1);
+            matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap();
+            let (x, y, z) = (a.values(), b.values(), out.values());
+            for (at, got) in z.iter().enumerate() {
+                let (p, i, j) = (at / (m * n), at / n % m, at % n);
+                let want: c128 = (0..k).map(|q| x[(p * m + i) * k + q] * y[(p * k + q) * n + j]).sum();
+                assert!((got - want).norm() <= 1e-4 * k as f64, "{m} {n} {k} {dtype:?}: {got} {want}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_addend_is_read_where_it_lies() {
     let mut rng = Rng(47);

@@ -1,8 +1,8 @@
 //! Products of so few terms and columns that planning, packing and the edges of tiles would take most of the time: dot products, small
 //! matrices in batches, many rows of coordinates.
 
-use super::Matrix;
 use super::tiles::{self, Job, MOST_LANES, Unit, Vectors};
+use super::{Matrix, Series};
 use crate::cpu::arith::Arith;
 use std::mem::MaybeUninit;
 
@@ -10,7 +10,8 @@ use std::mem::MaybeUninit;
 const COLUMNS: usize = 4;
 const TERMS: usize = 16;
 const ROWS: usize = 16;
-/// The most terms of dot products, and how many there may be.
+/// The fewest and most terms of dot products, and how many there may be.
+const SHORT: usize = 8;
 const LONG: usize = 1024;
 const DOTS: usize = 4;
 
@@ -24,8 +25,11 @@ pub(super) enum Way {
 
 /// How a product of this size and strides is done, if it is tiny.
 pub(super) fn way([m, n, k]: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Option<Way> {
+    if m * n <= DOTS && (SHORT..=LONG).contains(&k) && (a[1], b[0]) == (1, 1) {
+        return Some(Way::Dots);
+    }
     if k > TERMS {
-        return (m * n <= DOTS && k <= LONG && (a[1], b[0]) == (1, 1)).then_some(Way::Dots);
+        return None;
     }
     let fits = |rows: usize, columns: usize, terms: usize| columns <= COLUMNS && (rows <= ROWS || terms == 1);
     match (fits(m, n, a[1]), fits(n, m, b[0])) {
@@ -35,72 +39,34 @@ pub(super) fn way([m, n, k]: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Option
     }
 }
 
-/// `out = beta * old + alpha * a @ b`.
+/// `out = beta * old + alpha * a @ b` for a series of products.
 ///
 /// # Safety
-/// As for `Plan::run`.
+/// As for `Multiply::multiply`.
 pub(super) unsafe fn multiply<T: Vectors>(
     way: Way,
+    series: Series,
     [m, n, k]: [usize; 3],
     [a, b, old, out]: [Matrix<T>; 4],
     factors: [T; 2],
 ) {
-    let flipped = way == Way::Rows { flipped: true };
-    let tiny = match flipped {
-        true => Tiny { size: [n, m, k], a: b.t(), b: a.t(), old: old.t(), out: out.t(), factors },
-        false => Tiny { size: [m, n, k], a, b, old, out, factors },
-    };
-    if way == Way::Dots { tiles::run(Dots(tiny)) } else { tiles::run(tiny) }
+    if way == (Way::Rows { flipped: true }) {
+        let [of_a, of_b, of_old, of_out] = series.steps;
+        let series = Series { steps: [of_b, of_a, of_old, of_out], ..series };
+        let (size, matrices) = ([n, m, k], [b.t(), a.t(), old.t(), out.t()]);
+        return tiles::run(Tiny { way, series, size, matrices, factors });
+    }
+    tiles::run(Tiny { way, series, size: [m, n, k], matrices: [a, b, old, out], factors });
 }
 
 struct Tiny<T> {
+    way: Way,
+    series: Series,
     size: [usize; 3],
-    a: Matrix<T>,
-    b: Matrix<T>,
-    old: Matrix<T>,
-    out: Matrix<T>,
+    /// Those of the first product.
+    matrices: [Matrix<T>; 4],
     /// Alpha and beta.
     factors: [T; 2],
-}
-
-impl<T: Vectors> Tiny<T> {
-    /// # Safety
-    /// The element exists.
-    #[inline(always)]
-    unsafe fn write(&self, i: usize, j: usize, sum: T) {
-        let [alpha, beta] = self.factors;
-        let sum = sum.times(alpha);
-        // SAFETY: the caller's promise.
-        unsafe { *self.out.at(i, j) = if beta == T::ZERO { sum } else { beta.times(*self.old.at(i, j)).plus(sum) } };
-    }
-
-    /// # Safety
-    /// The matrices hold their elements, `N` columns and at most `TERMS` terms.
-    #[inline(always)]
-    unsafe fn rows<const N: usize>(&self) {
-        let [m, _, k] = self.size;
-        let mut columns = [[T::ZERO; N]; TERMS];
-        for (p, column) in columns.iter_mut().enumerate().take(k) {
-            for (j, x) in column.iter_mut().enumerate() {
-                // SAFETY: the caller's promise.
-                *x = unsafe { *self.b.at(p, j) };
-            }
-        }
-        for i in 0..m {
-            let mut sums = [T::ZERO; N];
-            for (p, column) in columns.iter().enumerate().take(k) {
-                // SAFETY: as above.
-                let x = unsafe { *self.a.at(i, p) };
-                for (sum, &y) in sums.iter_mut().zip(column) {
-                    *sum = x.times_plus(y, *sum);
-                }
-            }
-            for (j, &sum) in sums.iter().enumerate() {
-                // SAFETY: as above.
-                unsafe { self.write(i, j, sum) };
-            }
-        }
-    }
 }
 
 impl<T: Vectors> Job<T> for Tiny<T> {
@@ -109,28 +75,72 @@ impl<T: Vectors> Job<T> for Tiny<T> {
     unsafe fn run<U: Unit<Float = T>>(self) {
         // SAFETY: whoever builds the job vouches for the matrices, and `way` for their size.
         unsafe {
-            match self.size[1] {
-                1 => self.rows::<1>(),
-                2 => self.rows::<2>(),
-                3 => self.rows::<3>(),
+            match (self.way, self.size[1]) {
+                (Way::Dots, _) => self.dots::<U>(),
+                (_, 1) => self.rows::<1>(),
+                (_, 2) => self.rows::<2>(),
+                (_, 3) => self.rows::<3>(),
                 _ => self.rows::<COLUMNS>(),
             }
         }
     }
 }
 
-struct Dots<T>(Tiny<T>);
-
-impl<T: Vectors> Job<T> for Dots<T> {
-    type Output = ();
+impl<T: Vectors> Tiny<T> {
+    /// # Safety
+    /// The element exists.
     #[inline(always)]
-    unsafe fn run<U: Unit<Float = T>>(self) {
-        let [m, n, k] = self.0.size;
-        for i in 0..m {
-            for j in 0..n {
-                let (x, y) = (self.0.a.at(i, 0).cast_const(), self.0.b.at(0, j).cast_const());
-                // SAFETY: whoever builds the job vouches for the matrices, whose terms lie side by side.
-                unsafe { self.0.write(i, j, dot::<U>(x, y, k)) };
+    unsafe fn write(&self, [old, out]: [*mut T; 2], sum: T) {
+        let [alpha, beta] = self.factors;
+        let sum = sum.times(alpha);
+        // SAFETY: the caller's promise.
+        unsafe { *out = if beta == T::ZERO { sum } else { beta.times(*old).plus(sum) } };
+    }
+
+    /// # Safety
+    /// The matrices hold their elements, `N` columns and at most `TERMS` terms.
+    #[inline(always)]
+    unsafe fn rows<const N: usize>(&self) {
+        let [m, _, k] = self.size;
+        for [a, b, old, out] in self.series.of(self.matrices) {
+            let mut columns = [[T::ZERO; N]; TERMS];
+            for (p, column) in columns.iter_mut().enumerate().take(k) {
+                for (j, x) in column.iter_mut().enumerate() {
+                    // SAFETY: the caller's promise.
+                    *x = unsafe { *b.at(p, j) };
+                }
+            }
+            for i in 0..m {
+                let mut sums = [T::ZERO; N];
+                for (p, column) in columns.iter().enumerate().take(k) {
+                    // SAFETY: as above.
+                    let x = unsafe { *a.at(i, p) };
+                    for (sum, &y) in sums.iter_mut().zip(column) {
+                        *sum = x.times_plus(y, *sum);
+                    }
+                }
+                for (j, &sum) in sums.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe { self.write([old, out].map(|x| x.at(i, j)), sum) };
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The matrices hold their elements, with the terms of both factors side by side.
+    #[inline(always)]
+    unsafe fn dots<U: Unit<Float = T>>(&self) {
+        let [m, n, k] = self.size;
+        for [a, b, old, out] in self.series.of(self.matrices) {
+            for i in 0..m {
+                for j in 0..n {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        let sum = dot::<U>(a.at(i, 0), b.at(0, j), k);
+                        self.write([old, out].map(|x| x.at(i, j)), sum);
+                    }
+                }
             }
         }
     }

@@ -5,6 +5,7 @@
 use super::{Found, at_use, out_of_range, out_of_reach};
 use crate::cpu::lines::{Others, for_lines};
 use crate::cpu::parallel::par_for;
+use crate::cpu::strided::copy_bytes;
 use crate::cpu::view::{View, ensure};
 use crate::error::Result;
 use crate::layout::Dims;
@@ -127,7 +128,7 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
                 };
                 if whole {
                     let (src, dst) = (input.at(place * stride), out.at(i * out_step));
-                    std::ptr::copy_nonoverlapping(src, dst, run * bytes);
+                    copy_bytes(src, dst, run * bytes);
                     continue;
                 }
                 let mut at = others.walk(0);
@@ -135,7 +136,7 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
                     let dst = out.at(i * out_step + at.offsets[0]);
                     let src = input.at(place * stride + at.offsets[1]);
                     if d_out == 1 && d_in == 1 {
-                        std::ptr::copy_nonoverlapping(src, dst, run * bytes);
+                        copy_bytes(src, dst, run * bytes);
                     } else {
                         copy_run((src, d_in), (dst, d_out), run);
                     }

@@ -52,18 +52,26 @@ mod table;
 mod transform;
 mod values;
 
+use error::PyResult;
 use pyo3::prelude::*;
+
+#[global_allocator]
+static HEAP: rustgrad::rt::alloc::Heap = rustgrad::rt::alloc::Heap;
 
 /// Statics belong to one interpreter and much relies on its lock, so a free-threaded interpreter must enable the lock.
 #[pymodule(name = "_C", gil_used = true)]
-fn extension(m: &Bound<PyModule>) -> PyResult<()> {
+fn extension(m: &Bound<PyModule>) -> pyo3::PyResult<()> {
+    Ok(fill(m)?)
+}
+
+fn fill(m: &Bound<PyModule>) -> PyResult<()> {
     let py = m.py();
     owned_objects::refuse_subinterpreters()?;
     owned_objects::listen_to_collector(m)?;
     // SAFETY: everything that Python calls opens a frame before it looks at a tensor (`error.rs`), and what it returns
     // owns what it refers to. Threads of our own work for a call that waits for them.
-    unsafe { crate::rt::retire::use_frames() };
-    crate::rt::retire::set_pause(owned_objects::pause);
+    unsafe { rustgrad::rt::retire::use_frames() };
+    rustgrad::rt::retire::set_pause(owned_objects::pause);
     let owned = |p: *mut pyo3::ffi::PyObject| {
         // SAFETY: each constructor returns a new reference.
         unsafe { Bound::from_owned_ptr(py, p) }
@@ -115,7 +123,7 @@ fn functions_of_plans(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(saved_plan::_compile_recorded, m)?,
         wrap_pyfunction!(saved_plan::_compile_load, m)?,
     ];
-    list.into_iter().try_for_each(|f| m.add_function(f))
+    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
 }
 
 fn functions_of_settings(m: &Bound<PyModule>) -> PyResult<()> {
@@ -132,7 +140,7 @@ fn functions_of_settings(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_set_cuda_alias, m)?,
         wrap_pyfunction!(device::set_default_device, m)?,
     ];
-    list.into_iter().try_for_each(|f| m.add_function(f))
+    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
 }
 
 fn functions(m: &Bound<PyModule>) -> PyResult<()> {
@@ -220,7 +228,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
     for f in list {
         m.add_function(f)?;
     }
-    crate::op::tracer::print_if_asked();
+    rustgrad::op::tracer::print_if_asked();
     opaque::declare();
     Ok(())
 }

@@ -2,6 +2,5 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    #[cfg(feature = "python")]
     pyo3_build_config::use_pyo3_cfgs();
 }
