@@ -23,7 +23,7 @@ DEMO_PROFILE ?= quick
 TORCH_PYTHON ?=
 CONFORMANCE ?=
 
-SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.wgsl' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \)) \
+SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.wgsl' -o -name '*.py' -o -name '*.pyi' -o -name py.typed -o -name Cargo.toml \)) \
            Cargo.toml Cargo.lock pyproject.toml $(wildcard README.md)
 PYTEST  := $(BIN)/python -m pytest
 
