@@ -365,3 +365,18 @@ def test_storage_is_that_of_the_default_dtype(torch):
     assert torch.Storage is torch.FloatStorage and torch.Storage(np.int16(3)).size() == 3
     torch.set_default_dtype(torch.float64)
     assert torch.Storage is torch.DoubleStorage
+
+
+def test_set_has_no_derivative(torch):
+    leaf, other = torch.ones(3, requires_grad=True), torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        leaf.set_(other)
+    with pytest.raises(RuntimeError):  # PyTorch: of a view of a leaf; here of any view
+        leaf.view(-1).set_(other)
+    assert leaf.shape == (3,)
+    for changed in ((leaf * 2).set_(other), torch.ones(2).set_(leaf * 2)):
+        assert changed.requires_grad and type(changed.grad_fn).__name__ == "NotImplemented"
+        with pytest.raises(RuntimeError, match="derivative for set_ is not implemented"):
+            changed.sum().backward()
+    with torch.no_grad():
+        assert leaf.set_(other).shape == (2, 3) and leaf.is_leaf and leaf.requires_grad

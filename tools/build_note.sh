@@ -6,4 +6,4 @@ quick) what="optimised, without link-time optimisation" first=5 again="2 minutes
 *) what="what ships: link-time optimisation on one core" first=12 again="9 minutes" ;;
 esac
 if [ -d "target/wheels-$1" ]; then time=$again; else time="some $first minutes on two idle cores, once"; fi
-echo "== the wheel of profile '$1' ($what): $time; the last crate, rustgrad, takes most of it"
+echo "== the wheel of profile '$1' ($what): $time; the crate rustgrad takes most of it"

@@ -6,13 +6,17 @@ use super::py_types::{PyDevice, to_device};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use rustgrad::autograd::node::{Edges, Work};
+use rustgrad::autograd::{Node, grad_enabled, history};
 use rustgrad::device::Device;
 use rustgrad::dtype::DType;
 use rustgrad::gpu;
 use rustgrad::layout::{Format, Layout, dims, to_shape};
+use rustgrad::op::gradient::TensorMeta;
 use rustgrad::op::tracer::{self, Change};
 use rustgrad::rt::retire::Frame;
 use rustgrad::tensor::{INFERENCE, Meta, Tensor};
+use smallvec::smallvec;
 
 /// The device on which tensors are created by default.
 #[pyfunction]
@@ -191,9 +195,15 @@ pub fn _set_(
     sizes: Option<Vec<i64>>,
     strides: Option<Vec<i64>>,
 ) -> PyResult<()> {
-    rustgrad::autograd::history::check_inference(&t.0)?;
     // SAFETY: as above.
     let _frame = unsafe { Frame::enter() };
+    let tracked = grad_enabled() && (t.0.requires_grad() || source.0.requires_grad());
+    history::check_inplace(&t.0, tracked)?;
+    if tracked && t.0.view_info().is_some() {
+        return Err(raised::<PyRuntimeError>(
+            "set_: a view is part of the graph; expected a tensor of its own. Use detach() or no_grad().",
+        ));
+    }
     let mut meta: Meta = source.0.meta().clone();
     if let Some(sizes) = sizes {
         let shape = to_shape(&sizes)?;
@@ -213,6 +223,11 @@ pub fn _set_(
     let meta = Meta { storage: meta.storage.counted_by(t.0.storage()), ..meta };
     t.0.set_accumulator(None);
     t.0.set_meta(meta)?;
+    if tracked {
+        let edges: Edges = smallvec![history::grad_edge(&t.0)?, history::grad_edge(&source.0)?];
+        let fails = Work::Fails("derivative for set_ is not implemented".into());
+        history::set_history(&t.0, &Node::new("NotImplemented", fails, edges, smallvec![TensorMeta::of(&t.0)]), 0);
+    }
     tracer::notify(|tracer| tracer.changed(&t.0, Change::Data));
     t.0.storage().bump();
     Ok(())
