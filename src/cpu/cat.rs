@@ -5,7 +5,6 @@
 
 use super::nontemporal::{fence, is_large, move_past_cache};
 use super::parallel::par_for;
-use super::strided::copy_bytes;
 use super::view::{SendPtr, View, ensure};
 use crate::error::Result;
 use smallvec::SmallVec;
@@ -61,7 +60,7 @@ unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
                 unsafe {
                     match large {
                         true => move_past_cache(part.at(row * bytes), out.at(to), *bytes),
-                        false => copy_bytes(part.at(row * bytes), out.at(to), *bytes),
+                        false => std::ptr::copy_nonoverlapping(part.at(row * bytes), out.at(to), *bytes),
                     }
                 }
                 to += bytes;

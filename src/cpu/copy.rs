@@ -10,7 +10,7 @@ use super::lines::for_runs;
 use super::map::{Input, Output, store};
 use super::nontemporal::{fence, is_large, move_past_cache};
 use super::parallel::par_for;
-use super::strided::{copy_bytes, gather, scatter, splat};
+use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Walk, is_contiguous};
 use crate::dtype::Scalar;
 use crate::layout::Dims;
@@ -118,7 +118,7 @@ unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: 
             if large {
                 move_past_cache(src, dst, n * size);
             } else {
-                copy_bytes(src, dst, n * size);
+                std::ptr::copy_nonoverlapping(src, dst, n * size);
             }
         }
     };

@@ -5,7 +5,6 @@
 
 use super::parallel::try_par_for;
 use super::runs::{Reader, Writer};
-use super::strided::copy_bytes;
 use super::view::{View, ensure};
 use crate::cpu::arith::Arith;
 use crate::dtype::{DType, c64, c128};
@@ -110,8 +109,7 @@ fn rows<W: Copy>(planes: &Planes, input: &View, out: &View) -> Result<()> {
             unsafe {
                 let (x, y) = (std::slice::from_raw_parts(from, width), std::slice::from_raw_parts_mut(to, last.len()));
                 if run > 0 {
-                    let (x, y) = (&x[last[first]..last[first] + run], &mut y[first..first + run]);
-                    copy_bytes(x.as_ptr().cast(), y.as_mut_ptr().cast(), size_of_val(x));
+                    y[first..first + run].copy_from_slice(&x[last[first]..last[first] + run]);
                 }
                 for i in (0..first).chain(first + run..last.len()) {
                     y[i] = x[last[i]];

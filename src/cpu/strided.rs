@@ -10,28 +10,6 @@ pub type Dim = (usize, usize);
 /// 16 bytes with the alignment of a complex number.
 type Wide = [u64; 2];
 
-/// The bytes that are copied without a call: in rows of 64 bytes it takes as long as the copying.
-const BLOCK: usize = 16;
-const SHORT: usize = 128;
-
-/// Copies `n` bytes.
-///
-/// # Safety
-/// Both hold `n` bytes and do not overlap.
-#[inline(always)]
-pub unsafe fn copy_bytes(src: *const u8, dst: *mut u8, n: usize) {
-    // SAFETY: the caller's promise; the last block ends with the last byte, and may begin inside the one before.
-    unsafe {
-        if (BLOCK..=SHORT).contains(&n) {
-            let block = |at: usize| std::ptr::copy_nonoverlapping(src.add(at), dst.add(at), BLOCK);
-            (0..n - BLOCK).step_by(BLOCK).for_each(block);
-            std::ptr::copy_nonoverlapping(src.add(n - BLOCK), dst.add(n - BLOCK), BLOCK);
-        } else {
-            std::ptr::copy_nonoverlapping(src, dst, n);
-        }
-    }
-}
-
 /// Reads a strided block into contiguous memory.
 ///
 /// # Safety
@@ -216,7 +194,7 @@ unsafe fn gather_row<U: Copy>(src: *const U, n: usize, stride: usize, dst: *mut 
     unsafe {
         match stride {
             0 => std::slice::from_raw_parts_mut(dst, n).fill(*src),
-            1 => copy_bytes(src.cast(), dst.cast(), n * size_of::<U>()),
+            1 => std::ptr::copy_nonoverlapping(src, dst, n),
             _ => (0..n).for_each(|i| *dst.add(i) = *src.add(i * stride)),
         }
     }
@@ -228,7 +206,7 @@ unsafe fn scatter_block<U: Copy>(src: *const U, dst: *mut U, dims: &[Dim]) {
     unsafe {
         match *dims {
             [] => *dst = *src,
-            [(n, 1)] => copy_bytes(src.cast(), dst.cast(), n * size_of::<U>()),
+            [(n, 1)] => std::ptr::copy_nonoverlapping(src, dst, n),
             [(n, stride)] => (0..n).for_each(|i| *dst.add(i * stride) = *src.add(i)),
             [rows, cols] if by_columns(rows, cols) => {
                 // With rows and columns exchanged: distant elements are written last.

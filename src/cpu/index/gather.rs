@@ -5,7 +5,6 @@
 use super::{Found, at_use, out_of_range, out_of_reach};
 use crate::cpu::lines::{Others, for_lines};
 use crate::cpu::parallel::par_for;
-use crate::cpu::strided::copy_bytes;
 use crate::cpu::view::{View, ensure};
 use crate::error::Result;
 use crate::layout::Dims;
@@ -128,7 +127,7 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
                 };
                 if whole {
                     let (src, dst) = (input.at(place * stride), out.at(i * out_step));
-                    copy_bytes(src, dst, run * bytes);
+                    std::ptr::copy_nonoverlapping(src, dst, run * bytes);
                     continue;
                 }
                 let mut at = others.walk(0);
@@ -136,7 +135,7 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
                     let dst = out.at(i * out_step + at.offsets[0]);
                     let src = input.at(place * stride + at.offsets[1]);
                     if d_out == 1 && d_in == 1 {
-                        copy_bytes(src, dst, run * bytes);
+                        std::ptr::copy_nonoverlapping(src, dst, run * bytes);
                     } else {
                         copy_run((src, d_in), (dst, d_out), run);
                     }
