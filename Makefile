@@ -2,7 +2,8 @@
 #
 # One virtual environment, .venv. Set-up steps leave stamps in it, so that each runs once and again only
 # when what it depends on has changed; each says what it does, and how long that takes, before it starts.
-# Three profiles of Cargo.toml: tests use `dev`, the demo `quick`, the benches and `make wheel` `dist`.
+# Three profiles of Cargo.toml: tests use `dev`, the demo `quick`, the benches and `make wheel` `dist`. The module that tests use is a crate of
+# its own beside the library, which they share (docs/decisions/building.md).
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -46,7 +47,8 @@ $(STAMPS)/tools: Makefile
 $(STAMPS)/wheel-dev $(STAMPS)/wheel-quick $(STAMPS)/wheel-dist: $(STAMPS)/wheel-%: $(STAMPS)/tools $(SOURCES)
 	@tools/build_note.sh $*
 	@rm -rf target/wheels-$*
-	@$(BIN)/maturin build --locked --profile $* --interpreter $(BIN)/python --out target/wheels-$*
+	@$(BIN)/maturin build --locked --profile $* --interpreter $(BIN)/python --out target/wheels-$* \
+	  $(if $(filter dev,$*),--manifest-path src/python/Cargo.toml)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels-$*/*.whl
 	@rm -f $(STAMPS)/wheel-* && touch $@
 
@@ -80,7 +82,7 @@ lint: $(STAMPS)/tools ## cargo fmt, clippy, ruff; changes nothing.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --locked --workspace --all-targets -- -D warnings
-	PYO3_PYTHON=$(abspath $(BIN)/python) cargo check --locked --quiet --workspace --no-default-features # without a GPU
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo check --locked --quiet --no-default-features --features python # what ships, without a GPU
 
 test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
 	@echo "== Rust tests (a first build takes some 4 minutes on two cores)"

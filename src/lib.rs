@@ -18,3 +18,10 @@ pub mod dispatch;
 pub mod ops;
 pub mod compile;
 pub mod transform;
+#[cfg(feature = "python")]
+#[path = "python/lib.rs"]
+mod python;
+
+// The module calls the library by its name, whether it is a part of it or a crate of its own.
+#[cfg(feature = "python")]
+extern crate self as rustgrad;

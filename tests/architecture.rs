@@ -1,5 +1,5 @@
-//! Rules of the code base that the compiler does not check: each module of `src/` uses only earlier modules (`python`, the last,
-//! is a crate of its own), files and functions stay short, and there are at most four macros.
+//! Rules of the code base that the compiler does not check: each module of `src/` uses only earlier modules,
+//! files and functions stay short, and the crate has at most four macros.
 //!
 //! 400 lines per file and 60 per function are the guide: longer ones are printed (`--nocapture`), to be split when
 //! there is a natural boundary. From 700 and 100 on the test fails. Exceptions are listed below with reasons.

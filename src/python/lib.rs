@@ -52,7 +52,7 @@ mod table;
 mod transform;
 mod values;
 
-use error::PyResult;
+use self::error::PyResult;
 use pyo3::prelude::*;
 
 #[global_allocator]
