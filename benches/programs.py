@@ -247,7 +247,6 @@ def short_rows(torch) -> dict:
         "max(1), 65536 x 16": timed(lambda: short.max(1)),
         "cumsum(1), 65536 x 16": timed(lambda: short.cumsum(1)),
         "16,384 products of 4 x 4": timed(lambda: square @ square),
-        "einsum(bi,bi->b), 65536 x 16": timed(lambda: torch.einsum("bi,bi->b", short, short)),
         "65536 x 4 by a vector": timed(lambda: ends @ ends[0]),
         "einsum of rows, 65536 x 16": timed(lambda: torch.einsum("bi,bi->b", short, short)),
     }
