@@ -23,8 +23,9 @@ use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
 
-/// Minimum multiplications per task.
+/// Minimum multiplications per task, and what a product costs beside its own, in multiplications.
 const TASK: usize = 1 << 20;
+const BESIDE: usize = 100;
 /// Parts of a product start at multiples of this.
 const UNIT: usize = 32;
 
@@ -216,7 +217,7 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
     let parts = high * wide;
     let steps = [0, 1, 2, 3].map(|i| strides[i].last().copied().unwrap_or(0));
     let share = matrices.map(|x| (SendPtr(x.ptr), x.rows, x.cols));
-    try_par_for(batch * parts, (TASK * parts / work.max(1)).max(1), |range| {
+    try_par_for(batch * parts, (TASK * parts / (work + BESIDE)).max(1), |range| {
         let mut at = Odometer::new(&shape, [0, 1, 2, 3].map(|i| &strides[i][..]), range.start / parts);
         let mut unit = range.start;
         while unit < range.end {
