@@ -2,8 +2,8 @@
 #
 # One virtual environment, .venv. Set-up steps leave stamps in it, so that each runs once and again only
 # when what it depends on has changed; each says what it does, and how long that takes, before it starts.
-# Three profiles of Cargo.toml: tests use `dev`, the demo `quick`, the benches and `make wheel` `dist`. The module that tests use is a crate of
-# its own beside the library, which they share (docs/decisions/building.md).
+# Three profiles of Cargo.toml: tests use `dev`, the demo `quick`, the benches and `make wheel` `dist`. For tests the module
+# is a crate of its own, which shares the library with the Rust tests (docs/decisions/building.md).
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash

@@ -14,7 +14,7 @@ from conftest import need
 from support import target
 from support.optable import ops
 
-CALLS = int(os.environ.get("RUSTGRAD_FUZZ_CALLS", "60"))
+CALLS = int(os.environ.get("RUSTGRAD_FUZZ_CALLS", "100"))
 CHUNK = 20
 SECONDS = 120
 

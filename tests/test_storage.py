@@ -374,7 +374,7 @@ def test_set_has_no_derivative(torch):
     with pytest.raises(RuntimeError):  # PyTorch: of a view of a leaf; here of any view
         leaf.view(-1).set_(other)
     assert leaf.shape == (3,)
-    for changed in ((leaf * 2).set_(other), torch.ones(2).set_(leaf * 2)):
+    for changed in ((leaf * 2).set_(other), torch.ones(2).set_(leaf * 2), torch.ones(4).view(2, 2).set_(leaf)):
         assert changed.requires_grad and type(changed.grad_fn).__name__ == "NotImplemented"
         with pytest.raises(RuntimeError, match="derivative for set_ is not implemented"):
             changed.sum().backward()

@@ -140,22 +140,30 @@ impl<T: Copy> Matrix<T> {
     }
 }
 
-/// Products one after another: how many, and how far the matrices of one lie behind those of the one before.
+/// Products one after another.
 #[derive(Clone, Copy)]
-struct Series {
-    count: usize,
+struct Series<T> {
+    /// `a`, `b`, `old` and `out` of the first.
+    first: [Matrix<T>; 4],
+    /// How far they lie apart in one product and in the next.
     steps: [usize; 4],
+    count: usize,
 }
-impl Series {
-    /// The matrices of each product, given those of the first.
+impl<T: Copy> Series<T> {
+    /// The matrices of each product.
     #[inline(always)]
-    fn of<T: Copy>(self, matrices: [Matrix<T>; 4]) -> impl Iterator<Item = [Matrix<T>; 4]> {
+    fn each(self) -> impl Iterator<Item = [Matrix<T>; 4]> {
         (0..self.count).map(move |i| {
             std::array::from_fn(|k| {
-                let ptr = matrices[k].ptr.wrapping_add(i.wrapping_mul(self.steps[k]));
-                Matrix { ptr, ..matrices[k] }
+                let first = self.first[k];
+                Matrix { ptr: first.ptr.wrapping_add(i.wrapping_mul(self.steps[k])), ..first }
             })
         })
+    }
+    /// The same products as those of the transposed matrices.
+    fn t(self) -> Series<T> {
+        let flipped = [1, 0, 2, 3];
+        Series { first: flipped.map(|k| self.first[k].t()), steps: flipped.map(|k| self.steps[k]), ..self }
     }
 }
 
@@ -172,13 +180,7 @@ trait Multiply<T: Element>: Sync + Sized {
     /// # Safety
     /// The matrices `a`, `b`, `old`, `out` of all products are in bounds, with the strides of the plan, and an `out` does not overlap the
     /// others, but may be its `old`. Another `old` is for real floats alone, as `adds` says.
-    unsafe fn multiply(
-        &self,
-        series: Series,
-        size: [usize; 3],
-        matrices: [Matrix<T>; 4],
-        factors: [T; 2],
-    ) -> Result<()>;
+    unsafe fn multiply(&self, size: [usize; 3], series: Series<T>, factors: [T; 2]) -> Result<()>;
 }
 
 /// Splits a batch of products into tasks.
@@ -235,9 +237,9 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
                 if parts == 1 { 0..side } else { edge(i)..edge(i + 1) }
             });
             let [old, out] = [old, out].map(|x| x.from(rows.start, cols.start));
-            let places = [a.from(rows.start, 0), b.from(0, cols.start), old, out];
+            let first = [a.from(rows.start, 0), b.from(0, cols.start), old, out];
             // SAFETY: the part lies inside the matrices, and parts do not overlap; so many products are left in this dimension.
-            unsafe { plan.multiply(Series { count, steps }, [rows.len(), cols.len(), k], places, factors)? };
+            unsafe { plan.multiply([rows.len(), cols.len(), k], Series { first, steps, count }, factors)? };
             if let Some(then) = then {
                 then.finished(offsets[3] + rows.start * n..offsets[3] + rows.end * n);
             }

@@ -1,5 +1,6 @@
 //! The state of autocast in Python; `rustgrad.amp` has the context manager.
 
+use super::add_functions;
 use super::convert::type_name;
 use super::error::{PyResult, raised};
 use super::py_types::{dtype_object, to_dtype};
@@ -82,5 +83,5 @@ pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(autocast_decrement_nesting, m)?,
         wrap_pyfunction!(clear_autocast_cache, m)?,
     ];
-    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
+    add_functions(m, list)
 }

@@ -1,9 +1,9 @@
 //! Running backward from Python: its roots, its inputs, and the warning about reference cycles.
 
-use super::error::{PyResult, raised};
+use super::error::{PyResult, raised, warn_user};
 use super::graph::PyNode;
 use super::object::{Handle, borrow, wrap_bound};
-use pyo3::exceptions::{PyRuntimeError, PyUserWarning};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rustgrad::autograd::node::Work;
@@ -36,7 +36,7 @@ fn warn_of_cycle(py: Python) -> PyResult<()> {
         return Ok(());
     }
     let text = c"Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.";
-    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?)
+    warn_user(py, text, 1)
 }
 
 /// A tensor, or an object with `node` and `output_nr`, as an edge.

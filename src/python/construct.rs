@@ -1,13 +1,13 @@
 //! Tensors from Python data: numbers, nested lists (`nested`), arrays; copied by `tensor`, shared by `from_numpy`.
 
 use super::convert::type_name;
-use super::error::{PyResult, raised};
+use super::error::{PyResult, raised, warn_user};
 use super::numpy_arrays::share;
 use super::object::{Handle, borrow, wrap_bound};
 use super::overrides::native;
 use super::py_types::{dtype_object, to_device, to_dtype};
 use super::sequence_data::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
-use pyo3::exceptions::{PyTypeError, PyUserWarning};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -137,7 +137,7 @@ pub fn tensor<'py>(
     if source.is_some() {
         let text = c"To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or \
             sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).";
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?;
+        warn_user(py, text, 1)?;
     }
     if source == Some(Device::Meta) && data.getattr(intern!(py, "layout"))?.repr()?.to_str()? != "torch.strided" {
         // The body of a sparse tensor has no elements.

@@ -199,7 +199,7 @@ pub fn _set_(
     let _frame = unsafe { Frame::enter() };
     let tracked = grad_enabled() && (t.0.requires_grad() || source.0.requires_grad());
     history::check_inplace(&t.0, tracked)?;
-    if tracked && t.0.view_info().is_some() {
+    if tracked && t.0.requires_grad() && t.0.view_info().is_some() {
         return Err(raised::<PyRuntimeError>(
             "set_: a view is part of the graph; expected a tensor of its own. Use detach() or no_grad().",
         ));

@@ -3,9 +3,8 @@
 //! A location is stored as an index into a list of (code object, instruction), so recording it costs a table lookup and
 //! no text. The list is bounded; writes from further locations are not recorded.
 
-use super::error::PyResult;
+use super::error::{PyResult, warn_user};
 use super::graph::{metadata, node_object};
-use pyo3::exceptions::PyUserWarning;
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -160,7 +159,7 @@ fn trace(dict: &Bound<PyDict>) -> PyResult<Option<String>> {
 }
 
 fn warning(py: Python, text: String) -> PyResult<()> {
-    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(text).unwrap_or_default(), 1)?)
+    warn_user(py, &CString::new(text).unwrap_or_default(), 1)
 }
 
 /// Registers the interpreter's implementation.

@@ -8,7 +8,7 @@ use pyo3::{CastError, CastIntoError, PyTypeInfo};
 use rustgrad::error::{Class, Error};
 use rustgrad::rt::retire::Frame;
 use std::convert::Infallible;
-use std::ffi::NulError;
+use std::ffi::{CStr, NulError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pyo3::create_exception!(rustgrad, InternalError, PyRuntimeError, "A bug in rustgrad itself; please report it.");
@@ -57,8 +57,24 @@ impl From<Infallible> for Raised {
     }
 }
 impl From<Error> for Raised {
-    fn from(e: Error) -> Raised {
-        Raised(exception(e))
+    fn from(mut e: Error) -> Raised {
+        if let Some(p) = e.take_payload()
+            && let Ok(err) = p.downcast::<PyErr>()
+        {
+            return Raised(*err);
+        }
+        let message = e.to_string();
+        match e.class() {
+            Class::Runtime => raised::<PyRuntimeError>(message),
+            Class::Value => raised::<PyValueError>(message),
+            Class::Type => raised::<PyTypeError>(message),
+            Class::Index => raised::<PyIndexError>(message),
+            Class::NotImplemented => raised::<PyNotImplementedError>(message),
+            Class::Memory => raised::<OutOfMemoryError>(message),
+            Class::LinAlg => raised::<LinAlgError>(message),
+            Class::Buffer => raised::<PyBufferError>(message),
+            Class::Internal | Class::Python => raised::<InternalError>(message),
+        }
     }
 }
 
@@ -67,25 +83,9 @@ pub fn raised<E: PyTypeInfo>(message: impl Into<String>) -> Raised {
     Raised(PyErr::new::<E, String>(message.into()))
 }
 
-/// The exception that stands for an error of the core.
-pub fn exception(mut e: Error) -> PyErr {
-    if let Some(p) = e.take_payload()
-        && let Ok(err) = p.downcast::<PyErr>()
-    {
-        return *err;
-    }
-    let message = e.to_string();
-    match e.class() {
-        Class::Runtime => PyRuntimeError::new_err(message),
-        Class::Value => PyValueError::new_err(message),
-        Class::Type => PyTypeError::new_err(message),
-        Class::Index => PyIndexError::new_err(message),
-        Class::NotImplemented => PyNotImplementedError::new_err(message),
-        Class::Memory => OutOfMemoryError::new_err(message),
-        Class::LinAlg => LinAlgError::new_err(message),
-        Class::Buffer => PyBufferError::new_err(message),
-        Class::Internal | Class::Python => InternalError::new_err(message),
-    }
+/// Shows a warning for users, as from `level` frames above.
+pub fn warn_user(py: Python, text: &CStr, level: i32) -> PyResult<()> {
+    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, level)?)
 }
 
 /// Carries a Python exception through Rust code.

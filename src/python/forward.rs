@@ -1,5 +1,6 @@
 //! Forward mode in Python: levels, and the tangents of tensors. Levels are known by their number in the thread.
 
+use super::add_functions;
 use super::error::PyResult;
 use super::object::{Handle, wrap_bound};
 use pyo3::prelude::*;
@@ -125,5 +126,5 @@ pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(_make_dual, m)?,
         wrap_pyfunction!(_unpack_dual, m)?,
     ];
-    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
+    add_functions(m, list)
 }

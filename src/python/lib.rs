@@ -54,6 +54,7 @@ mod values;
 
 use self::error::PyResult;
 use pyo3::prelude::*;
+use pyo3::types::PyCFunction;
 
 #[global_allocator]
 static HEAP: rustgrad::rt::alloc::Heap = rustgrad::rt::alloc::Heap;
@@ -113,6 +114,13 @@ fn fill(m: &Bound<PyModule>) -> PyResult<()> {
     Ok(())
 }
 
+pub(crate) fn add_functions<'py>(
+    m: &Bound<'py, PyModule>,
+    list: impl IntoIterator<Item = Bound<'py, PyCFunction>>,
+) -> PyResult<()> {
+    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
+}
+
 fn functions_of_plans(m: &Bound<PyModule>) -> PyResult<()> {
     let list = [
         wrap_pyfunction!(compile::_compile_record, m)?,
@@ -123,7 +131,7 @@ fn functions_of_plans(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(saved_plan::_compile_recorded, m)?,
         wrap_pyfunction!(saved_plan::_compile_load, m)?,
     ];
-    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
+    add_functions(m, list)
 }
 
 fn functions_of_settings(m: &Bound<PyModule>) -> PyResult<()> {
@@ -140,7 +148,7 @@ fn functions_of_settings(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_set_cuda_alias, m)?,
         wrap_pyfunction!(device::set_default_device, m)?,
     ];
-    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
+    add_functions(m, list)
 }
 
 fn functions(m: &Bound<PyModule>) -> PyResult<()> {

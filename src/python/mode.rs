@@ -1,5 +1,6 @@
 //! The modes of autograd in Python, each a thread's own: recording, inference, anomaly detection, saved-tensor hooks.
 
+use super::add_functions;
 use super::error::PyResult;
 use pyo3::prelude::*;
 use rustgrad::autograd::{self, mode};
@@ -71,5 +72,5 @@ pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(_pop_saved_tensors_hooks, m)?,
         wrap_pyfunction!(_disable_saved_tensors_hooks, m)?,
     ];
-    Ok(list.into_iter().try_for_each(|f| m.add_function(f))?)
+    add_functions(m, list)
 }

@@ -5,12 +5,12 @@
 
 use super::bound_method;
 use super::describe::{self, Form};
-use super::error::{PyResult, guard_object, raised};
+use super::error::{PyResult, guard_object, raised, warn_user};
 use super::heap_type::{HeapType, member, method, property, slot};
 use super::object::{borrow, wrap};
 use super::overrides;
 use super::parse::{Given, Misfit, explain, parse, show};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -302,7 +302,7 @@ fn warn(py: Python, text: String) -> PyResult<()> {
 
 #[cold]
 fn warn_from(py: Python, text: String, level: i32) -> PyResult<()> {
-    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, level)?)
+    warn_user(py, &std::ffi::CString::new(text)?, level)
 }
 
 fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outputs) -> PyResult<*mut PyObject> {

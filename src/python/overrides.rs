@@ -4,10 +4,10 @@
 //! an ordinary call pays one load. A class whose `__torch_function__` is `_disabled_torch_function_impl` (`Parameter`)
 //! overrides nothing. A mode (`overrides.TorchFunctionMode`) overrides all calls of its thread; one is asked before the classes.
 
-use super::error::{PyResult, raised};
+use super::error::{PyResult, raised, warn_user};
 use super::object::{tensor_type, wrap, wrap_as};
 use super::parse::Given;
-use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyUserWarning};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ fn warn_of_plain_method(handler: &Bound<PyAny>) -> PyResult<()> {
         Some(owner) if !owner.is_instance_of::<PyType>() => {
             let text = c"Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please \
                 define it as a classmethod.";
-            Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?)
+            warn_user(py, text, 1)
         }
         _ => Ok(()),
     }

@@ -1,10 +1,10 @@
 //! The properties of `Tensor` implemented in Rust: a table of names, getters and setters behind two entry points.
 
 use super::convert::type_name;
-use super::error::{PyResult, guard, guard_object, raised};
+use super::error::{PyResult, guard, guard_object, raised, warn_user};
 use super::object::{borrow, wrap};
 use super::py_types::{PyDType, PyDevice, dtype_object, size_object};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use rustgrad::autograd::history;
@@ -124,7 +124,7 @@ fn get_grad(py: Python, t: &Tensor) -> PyResult<*mut PyObject> {
 #[cold]
 fn warn_of_non_leaf(py: Python) -> PyResult<()> {
     let text = c"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.";
-    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?)
+    warn_user(py, text, 1)
 }
 
 fn data(t: &Tensor) -> Tensor {

@@ -1,9 +1,9 @@
 //! The small Python types: dtype, device, Size, Generator.
 
-use super::error::{PyResult, raised};
+use super::error::{PyResult, raised, warn_user};
 use super::heap_type::HeapType;
 use super::overrides::native;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -228,7 +228,7 @@ fn warn_of_software(py: Python) -> PyResult<()> {
         "device 'gpu' is {name}, a software adapter: it runs the shaders on the CPU, slower than device 'cpu'. Install the \
          driver of a GPU, or set RUSTGRAD_GPU to pick an adapter without this warning."
     );
-    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)?)
+    warn_user(py, &std::ffi::CString::new(text)?, 1)
 }
 
 /// A source of random numbers with its own seed and position.

@@ -4,10 +4,10 @@
 //! counts as a number.
 
 use super::convert::{to_scalar, type_name};
-use super::error::{PyResult, Raised, raised};
+use super::error::{PyResult, Raised, raised, warn_user};
 use super::numpy_arrays::dtype_of;
 use super::object::borrow;
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -140,7 +140,7 @@ fn warn_of_arrays(py: Python) -> PyResult<()> {
     let text =
         c"Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a \
         single numpy.ndarray with numpy.array() before converting to a tensor.";
-    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?)
+    warn_user(py, text, 1)
 }
 
 /// A number and, where its kind does not tell it, its dtype. A 0-d array holds one, and ints of any size are accepted for a

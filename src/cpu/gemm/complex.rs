@@ -21,14 +21,8 @@ impl<T: Arith> Multiply<T> for Library {
     fn smallest(&self) -> [usize; 2] {
         [if self.0 <= LONG { SMALLEST } else { SMALLEST_LONG }; 2]
     }
-    unsafe fn multiply(
-        &self,
-        series: Series,
-        size: [usize; 3],
-        matrices: [Matrix<T>; 4],
-        factors: [T; 2],
-    ) -> Result<()> {
-        for [a, b, _, out] in series.of(matrices) {
+    unsafe fn multiply(&self, size: [usize; 3], series: Series<T>, factors: [T; 2]) -> Result<()> {
+        for [a, b, _, out] in series.each() {
             // SAFETY: the caller's promise.
             unsafe { library(size, [a, b, out], factors) };
         }

@@ -22,14 +22,8 @@ where
     fn smallest(&self) -> [usize; 2] {
         [4 * ROWS, W]
     }
-    unsafe fn multiply(
-        &self,
-        series: Series,
-        size: [usize; 3],
-        matrices: [Matrix<T>; 4],
-        factors: [T; 2],
-    ) -> Result<()> {
-        for [a, b, _, out] in series.of(matrices) {
+    unsafe fn multiply(&self, size: [usize; 3], series: Series<T>, factors: [T; 2]) -> Result<()> {
+        for [a, b, _, out] in series.each() {
             let packed = filled([T::default(); W], size[2])?;
             simd::run(Integers { size, a, b, out, factors, packed });
         }

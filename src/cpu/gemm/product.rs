@@ -393,20 +393,14 @@ impl<T: Vectors> Multiply<T> for Plan {
     fn smallest(&self) -> [usize; 2] {
         self.smallest_part::<T>()
     }
-    unsafe fn multiply(
-        &self,
-        series: Series,
-        size: [usize; 3],
-        matrices: [Matrix<T>; 4],
-        factors: [T; 2],
-    ) -> Result<()> {
+    unsafe fn multiply(&self, size: [usize; 3], series: Series<T>, factors: [T; 2]) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
             match self.way {
-                Way::Tiny(way) => tiny::multiply(way, series, size, matrices, factors),
-                Way::Dots => series.of(matrices).for_each(|x| dots::multiply(size, x, factors)),
+                Way::Tiny(way) => tiny::multiply(way, size, series, factors),
+                Way::Dots => series.each().for_each(|x| dots::multiply(size, x, factors)),
                 Way::Tiles { flipped, rows, packed } => {
-                    for matrices in series.of(matrices) {
+                    for matrices in series.each() {
                         self.in_tiles((flipped, rows, packed), size, matrices, factors)?;
                     }
                 }

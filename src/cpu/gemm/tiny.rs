@@ -1,8 +1,8 @@
 //! Products of so few terms and columns that planning, packing and the edges of tiles would take most of the time: dot products, small
 //! matrices in batches, many rows of coordinates.
 
+use super::Series;
 use super::tiles::{self, Job, MOST_LANES, Unit, Vectors};
-use super::{Matrix, Series};
 use crate::cpu::arith::Arith;
 use std::mem::MaybeUninit;
 
@@ -43,28 +43,18 @@ pub(super) fn way([m, n, k]: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Option
 ///
 /// # Safety
 /// As for `Multiply::multiply`.
-pub(super) unsafe fn multiply<T: Vectors>(
-    way: Way,
-    series: Series,
-    [m, n, k]: [usize; 3],
-    [a, b, old, out]: [Matrix<T>; 4],
-    factors: [T; 2],
-) {
-    if way == (Way::Rows { flipped: true }) {
-        let [of_a, of_b, of_old, of_out] = series.steps;
-        let series = Series { steps: [of_b, of_a, of_old, of_out], ..series };
-        let (size, matrices) = ([n, m, k], [b.t(), a.t(), old.t(), out.t()]);
-        return tiles::run(Tiny { way, series, size, matrices, factors });
-    }
-    tiles::run(Tiny { way, series, size: [m, n, k], matrices: [a, b, old, out], factors });
+pub(super) unsafe fn multiply<T: Vectors>(way: Way, [m, n, k]: [usize; 3], series: Series<T>, factors: [T; 2]) {
+    let (size, series) = match way {
+        Way::Rows { flipped: true } => ([n, m, k], series.t()),
+        _ => ([m, n, k], series),
+    };
+    tiles::run(Tiny { way, size, series, factors });
 }
 
 struct Tiny<T> {
     way: Way,
-    series: Series,
     size: [usize; 3],
-    /// Those of the first product.
-    matrices: [Matrix<T>; 4],
+    series: Series<T>,
     /// Alpha and beta.
     factors: [T; 2],
 }
@@ -102,7 +92,7 @@ impl<T: Vectors> Tiny<T> {
     #[inline(always)]
     unsafe fn rows<const N: usize>(&self) {
         let [m, _, k] = self.size;
-        for [a, b, old, out] in self.series.of(self.matrices) {
+        for [a, b, old, out] in self.series.each() {
             let mut columns = [[T::ZERO; N]; TERMS];
             for (p, column) in columns.iter_mut().enumerate().take(k) {
                 for (j, x) in column.iter_mut().enumerate() {
@@ -132,7 +122,7 @@ impl<T: Vectors> Tiny<T> {
     #[inline(always)]
     unsafe fn dots<U: Unit<Float = T>>(&self) {
         let [m, n, k] = self.size;
-        for [a, b, old, out] in self.series.of(self.matrices) {
+        for [a, b, old, out] in self.series.each() {
             for i in 0..m {
                 for j in 0..n {
                     // SAFETY: the caller's promise.
