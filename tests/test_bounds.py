@@ -114,3 +114,24 @@ def test_an_absurd_size_is_an_error(call):
     assert done.returncode == 0 and done.stdout.startswith("refused"), (
         f"{done.returncode} {done.stdout} {done.stderr[-500:]}"
     )
+
+
+EMPTY = """
+import numpy as np
+from support.target import torch
+torch.set_num_threads(1)
+for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.complex64, torch.int64):
+    # Dimensions without elements whose strides are zero, as NumPy has them.
+    a = torch.empty(10, 12, 0, dtype=dtype).as_strided((10, 12, 0), (0, 0, 0))
+    b = torch.zeros(10, 0, 50, dtype=dtype).as_strided((10, 0, 50), (0, 0, 1))
+    for _ in range(50):
+        fresh = torch.ones(10, 12, 50, dtype=dtype)
+        assert torch.bmm(a, b).abs().sum() == 0 and torch.equal(fresh.baddbmm_(a, b), torch.ones(10, 12, 50, dtype=dtype))
+        assert torch.matmul(a[0], b[0]).abs().sum() == 0 and (a[0].T @ torch.ones(12, 3, dtype=dtype)).shape == (0, 3)
+print("done")
+"""
+
+
+def test_products_over_no_elements_read_none():
+    run = subprocess.run([sys.executable, "-c", EMPTY], cwd=Path(__file__).parent, capture_output=True, text=True)
+    assert run.returncode == 0 and run.stdout == "done\n", run.stderr

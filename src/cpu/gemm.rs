@@ -272,7 +272,7 @@ struct Wide {
 }
 impl Wide {
     unsafe fn new(v: View, read: bool) -> Result<Wide> {
-        let compact: Dims = v.shape.iter().zip(v.strides).map(|(&n, &s)| if s == 0 { 1 } else { n }).collect();
+        let compact: Dims = v.shape.iter().zip(v.strides).map(|(&n, &s)| if s == 0 { n.min(1) } else { n }).collect();
         let mut strides = contiguous_strides(&compact);
         let data: Temp<f32> = Temp::new(compact.iter().product())?;
         if read {
