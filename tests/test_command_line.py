@@ -174,3 +174,28 @@ def test_layers_and_optimizers_are_classes_of_torch(torch, folder):
         data = archive.read(name)
     # PyTorch reads the names of its classes there, and the lists that its recurrent layers expect.
     assert b"torch.nn.modules.linear" in data and b"rustgrad" not in data and b"_flat_weights_names" in data
+
+
+ALIAS = """
+import sys
+import rustgrad
+sys.modules["torch"] = rustgrad
+import torch, functorch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader
+assert torch.nn is rustgrad.nn and nn.functional is F and sys.modules["torch.utils.data"] is rustgrad.utils.data
+assert functorch.vmap is rustgrad.vmap and torch.nn.__name__ == "rustgrad.nn"
+x = torch.ones(3, requires_grad=True)
+checkpoint(lambda t: t.sin(), x, use_reentrant=False).sum().backward()
+try:
+    import torch.nothing
+except ModuleNotFoundError as error:
+    print(error.name, type(x.grad).__name__)
+"""
+
+
+def test_a_program_may_make_torch_mean_rustgrad_itself():
+    run = subprocess.run([sys.executable, "-c", ALIAS], capture_output=True, text=True)
+    assert run.stdout == "torch.nothing Tensor\n", run.stderr

@@ -6,7 +6,6 @@ Options, exit codes and tracebacks are those of `python` itself: a traceback sho
 """
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.metadata
 import os
@@ -30,10 +29,6 @@ A script may be a directory or an archive with a `__main__`. Options of Python i
 _TORCH_VERSION = f"2.15.0+rustgrad{rustgrad.__version__}"
 
 
-# The packages that PyTorch brings, and what they are here.
-_NAMES = {"torch": "rustgrad", "functorch": "rustgrad._functorch_names"}
-
-
 class _Torch(importlib.metadata.Distribution):
     """The package `torch` as its metadata would describe it."""
 
@@ -45,42 +40,21 @@ class _Torch(importlib.metadata.Distribution):
         return os.path.join(os.path.dirname(os.path.abspath(__file__)), path)
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `torch` and `torch.x.y` as `rustgrad` and `rustgrad.x.y`."""
+class _Distributions(importlib.metadata.DistributionFinder):
+    """Finds the metadata of `torch`; its modules are found by `_alias`."""
 
     def find_spec(self, name, path=None, target=None):
-        if name not in _NAMES and not name.startswith("torch."):
-            return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
 
     def find_distributions(self, context=None):
         return [_Torch()] if context is None or context.name in (None, "torch") else []
-
-    def create_module(self, spec):
-        name = _NAMES.get(spec.name) or "rustgrad" + spec.name.removeprefix("torch")
-        try:
-            module = importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name and name.startswith(error.name):
-                raise ModuleNotFoundError(
-                    f"No module named {spec.name!r}: rustgrad has no {name!r}", name=spec.name
-                ) from None
-            raise
-        # The import system writes the new name into the module; both names must lead to one object.
-        self._kept = (module, module.__spec__, module.__loader__, module.__name__)
-        return module
-
-    def exec_module(self, module):
-        asked, kept = module.__spec__.name, self._kept[0]
-        _, module.__spec__, module.__loader__, module.__name__ = self._kept
-        sys.modules[asked] = kept
 
 
 def install():
     """Makes `import torch` give rustgrad in this process, under a version of PyTorch, and `cuda` the GPU."""
     sys.modules["torch"] = rustgrad
-    if not any(isinstance(f, _Finder) for f in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if not any(isinstance(f, _Distributions) for f in sys.meta_path):
+        sys.meta_path.insert(0, _Distributions())
     rustgrad.__version__ = rustgrad.version.__version__ = _TORCH_VERSION
     # Libraries compare it with the name under which they imported it.
     rustgrad.__name__ = "torch"

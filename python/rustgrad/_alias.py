@@ -1,0 +1,50 @@
+"""The names `torch`, `torch.x.y` and `functorch`, where a program has made `torch` mean rustgrad.
+
+`sys.modules["torch"] = rustgrad`, or `python -m rustgrad`: the modules below it are then those of rustgrad, not second
+copies that Python would load from the same files.
+"""
+
+import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_OWN = __package__
+# Packages that PyTorch brings beside its own.
+_BESIDE = {"functorch": f"{_OWN}._functorch_names"}
+
+
+class _Finder:
+    """Finds `torch.x.y` as `rustgrad.x.y`; anything else, and the real PyTorch, is left to others."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not name.startswith("torch.") and name not in _BESIDE:
+            return None
+        if sys.modules.get("torch") is not sys.modules[_OWN]:
+            return None
+        return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        name = _BESIDE.get(spec.name) or _OWN + spec.name.removeprefix("torch")
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name and name.startswith(error.name):
+                text = f"No module named {spec.name!r}: rustgrad has no {name!r}"
+                raise ModuleNotFoundError(text, name=spec.name) from None
+            raise
+        # The import system writes the new name into the module; both names must lead to one object.
+        self._kept = (module, module.__spec__, module.__loader__, module.__name__)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        asked, kept = module.__spec__.name, self._kept[0]
+        _, module.__spec__, module.__loader__, module.__name__ = self._kept
+        sys.modules[asked] = kept
+
+
+def install() -> None:
+    """Adds the finder, which costs one comparison an import."""
+    sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
