@@ -105,6 +105,57 @@ def test_a_file_may_give_fewer_bytes_than_asked_for(torch, tmp_path):
         assert torch.load(file).tolist() == list(range(1000))
 
 
+class Reading:
+    """A file of no class of Python's, which says how it was read."""
+
+    def __init__(self, data):
+        self.file, self.filled = io.BytesIO(data), 0
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def readinto(self, view):
+        self.filled += len(view)
+        return self.file.readinto(view)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_elements_are_read_into_their_memory(torch, zipped):
+    file, value = io.BytesIO(), torch.arange(5000.0)
+    torch.save(value, file, _use_new_zipfile_serialization=zipped)
+    source = Reading(file.getvalue())
+    assert torch.equal(torch.load(source), value) and source.filled >= 20_000
+
+
+@own
+def test_whoever_keeps_what_is_written_keeps_the_memory(torch):
+    class Keeping(list):
+        def write(self, data):
+            self.append(data)
+            return len(data)
+
+    file, value = Keeping(), torch.arange(4.0)
+    torch.save(value, file, _use_new_zipfile_serialization=False)
+    with pytest.raises(RuntimeError, match="not resizable"):
+        value.resize_(1000)
+    del value
+    assert torch.frombuffer(bytes(file[-1]), dtype=torch.float32).tolist() == [0, 1, 2, 3]
+    file, value = io.BytesIO(), torch.arange(4.0)
+    torch.save(value, file)
+    value.resize_(1000)
+    assert value[:4].tolist() == [0, 1, 2, 3], "nobody has kept this one"
+
+
+def test_an_element_that_was_damaged_is_found(torch):
+    file = io.BytesIO()
+    torch.save(torch.arange(1000.0), file)
+    data = bytearray(file.getvalue())
+    at = data.index(torch.arange(1000.0).numpy().tobytes())
+    data[at + 2000] ^= 1
+    with pytest.raises(RuntimeError, match="CRC|invalid checksum"):
+        torch.load(io.BytesIO(data))
+
+
 def test_files_that_cannot_be_opened(torch, tmp_path):
     (tmp_path / "empty.pt").touch()
     with pytest.raises(EOFError):

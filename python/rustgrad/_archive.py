@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import zipfile
+import zlib
 
 from ._unpickler import CheckpointError
 
@@ -20,19 +22,61 @@ def _start(file, info):
 
 def entry_bytes(archive, entry):
     """The bytes of an entry. One that was written without a checksum has zero there."""
-    try:
+    with _naming(entry):
         info = entry if isinstance(entry, zipfile.ZipInfo) else archive.getinfo(entry)
-        plain = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
-        if info.CRC or not plain or info.flag_bits & 1:
+        if info.CRC or not is_plain(info):
             return archive.read(entry)
-        at = _start(archive.fp, info)
-        if at + info.file_size > archive.fp.seek(0, os.SEEK_END):
-            raise EOFError("it reaches past the end of the file")
-        archive.fp.seek(at)
+        _find(archive.fp, info)
         return exactly(archive.fp, info.file_size)
+
+
+def is_plain(info):
+    """Whether the bytes of an entry stand in the archive as they are."""
+    stored = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
+    return stored and not info.flag_bits & 1
+
+
+def entry_into(archive, info, make):
+    """What `make(fill)` returns: it calls `fill(view)` with a view of as many bytes as a plain entry has, once the file has them."""
+
+    def fill(view):
+        fill_exactly(archive.fp, view)
+        if info.CRC and zlib.crc32(view) != info.CRC:
+            raise zipfile.BadZipFile(f"Bad CRC-32 for file {info.filename!r}")
+
+    with _naming(info):
+        _find(archive.fp, info)
+        return make(fill)
+
+
+def _find(file, info):
+    """Goes to the first byte of an entry."""
+    at = _start(file, info)
+    if at + info.file_size > file.seek(0, os.SEEK_END):
+        raise EOFError("it reaches past the end of the file")
+    file.seek(at)
+
+
+@contextlib.contextmanager
+def _naming(entry):
+    """Adds the name of an entry to errors."""
+    try:
+        yield
     except (EOFError, OSError, OverflowError, MemoryError, ValueError, RuntimeError) as error:
+        if isinstance(error, CheckpointError):
+            raise
         name = getattr(entry, "filename", entry)
         raise CheckpointError(f"the entry {name} cannot be read ({type(error).__name__}: {error})") from None
+
+
+def fill_exactly(file, view):
+    """Reads as many bytes as a view has, into it."""
+    at = 0
+    while at < len(view):
+        got = file.readinto(view[at:])
+        if not got:
+            raise CheckpointError("the file is cut short")
+        at += got
 
 
 def exactly(file, count):

@@ -12,6 +12,7 @@ import codecs
 import collections.abc
 import contextlib
 import enum
+import functools
 import importlib
 import io
 import os
@@ -28,7 +29,7 @@ from os import PathLike
 from typing import IO, Any
 
 from . import _C, _utils
-from ._archive import LENGTHS, entry_bytes, exactly
+from ._archive import LENGTHS, entry_bytes, entry_into, exactly, fill_exactly, is_plain
 from ._C import Tensor
 from ._C import device as _device
 from ._formats import strided
@@ -197,7 +198,7 @@ def save(
         if not _disable_byteorder_record:
             _entry(archive, f"{root}/byteorder", b"little")
         for storage, place in pickler.storages.items():
-            _entry(archive, f"{root}/data/{place}", _C._storage_bytes(storage._tensor))
+            _lend(storage, functools.partial(_entry, archive, f"{root}/data/{place}"))
         _entry(archive, f"{root}/version", b"3\n")
 
 
@@ -234,8 +235,14 @@ def _write_legacy(f, obj, module, protocol):
         file.write(head.getvalue())
         for storage, place in pickler.storages.items():
             file.write(struct.pack("<q", storage.nbytes() // pickler.kinds[place].itemsize))
-            file.write(_C._storage_bytes(storage._tensor))
+            _lend(storage, file.write)
         file.flush()
+
+
+def _lend(storage, use):
+    """`use` of the bytes of a storage: of its memory, or of a copy of what is on a GPU."""
+    t = storage._tensor
+    return _C._lend_storage(use, t) if t.is_cpu else use(_C._storage_bytes(t))
 
 
 def _entry(archive, name, data, align=64):
@@ -557,13 +564,19 @@ def _trouble(error):
     return words or type(error).__name__
 
 
+def _reads_into(f):
+    """Whether an object of another kind than Python's files, whose decompressors are slow to seek, can be used as a file."""
+    methods = ("read", "readinto", "readline", "seek", "tell")
+    return not isinstance(f, io.IOBase) and all(callable(getattr(f, name, None)) for name in methods)
+
+
 @contextlib.contextmanager
 def _opened(f):
     """`f` as a seekable file; one that cannot seek (a decompressor) is read into memory."""
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             yield file
-    elif isinstance(f, (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO)):
+    elif isinstance(f, (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO)) or _reads_into(f):
         yield f
     else:
         start = f.tell()
@@ -590,6 +603,10 @@ def _load_zip(file, map_location, mapped, unpickler):
             if info.file_size < nbytes:
                 raise CheckpointError(f"storage {key} has {info.file_size} bytes, but {nbytes} are used")
             if memory is None or info.compress_type != zipfile.ZIP_STORED or not info.file_size:
+                kind, size = dtype or _C.uint8, info.file_size
+                # A bool that is no 0 or 1 has to be found.
+                if is_plain(info) and not swapped and kind != _C.bool and size % kind.itemsize == 0:
+                    return entry_into(archive, info, lambda fill: _filled(size // kind.itemsize, kind, fill))
                 data = entry_bytes(archive, info)
                 return _C._from_storage_bytes(_swapped(data, dtype) if swapped and dtype else data, dtype or _C.uint8)
             lengths = info.header_offset + 26
@@ -601,6 +618,14 @@ def _load_zip(file, map_location, mapped, unpickler):
             return _C.frombuffer(memory, dtype=_C.uint8, count=info.file_size, offset=at)
 
         return unpickler(io.BytesIO(entry_bytes(archive, name)), fetch, map_location).load()
+
+
+def _filled(count, dtype, fill):
+    """A tensor of `count` elements that `fill(view)` gives their bytes."""
+    flat = _C.ops["empty"](count, dtype=dtype, device="cpu")
+    if count:
+        _C._lend_storage(fill, flat, True)
+    return flat
 
 
 def _mapping(file):
@@ -621,7 +646,7 @@ def _load_legacy(file, map_location, unpickler):
         kind = dtype or _C.uint8
         if nbytes > end:
             raise CheckpointError(f"storage {key} has {nbytes} bytes, but the file has {end}")
-        return flats.setdefault(key, _C.ops["empty"](nbytes // kind.itemsize, dtype=kind))
+        return flats.setdefault(key, _C.ops["empty"](nbytes // kind.itemsize, dtype=kind, device="cpu"))
 
     def plain():
         return _Careful(file, None, None, "utf-8").load()
@@ -650,7 +675,11 @@ def _load_legacy(file, map_location, unpickler):
         flat = flats.get(key) if isinstance(key, (str, int)) else None
         if flat is None or not 0 <= count <= flat.numel():
             raise CheckpointError(f"storage {key} has {count} elements, which the object does not ask for")
-        flat[:count].copy_(_C._from_storage_bytes(exactly(file, count * flat.itemsize), flat.dtype))
+        size = count * flat.itemsize
+        if flat.dtype == _C.bool:
+            flat[:count].copy_(_C._from_storage_bytes(exactly(file, size), flat.dtype))
+        elif size:
+            _C._lend_storage(lambda view, size=size: fill_exactly(file, view[:size]), flat, True)
     behind = file.tell()
     file.seek(start)
     made = unpickler(file, fetch, map_location).load()

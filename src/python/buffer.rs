@@ -4,13 +4,14 @@ use super::convert::type_name;
 use super::error::{PyResult, raised, warn_user};
 use super::object::Handle;
 use super::py_types::{PyDType, to_dtype};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use rustgrad::cpu::buffer::CpuBuffer;
 use rustgrad::device::Device;
 use rustgrad::dtype::DType;
 use rustgrad::layout::Layout;
+use rustgrad::rt::retire::Frame;
 use rustgrad::storage::{Buffer, Storage};
 use rustgrad::tensor::{Meta, Tensor};
 
@@ -164,4 +165,48 @@ pub fn _storage_as_bytes(t: Handle) -> Handle {
     let storage = t.0.storage().clone();
     let layout = Layout::contiguous(&[storage.bytes()]);
     Handle(Tensor::from_meta(Meta { storage, layout, dtype: DType::U8 }))
+}
+
+/// The bytes of a CPU storage, for Python's buffer protocol. Views of it keep it, and it keeps the storage.
+#[pyclass(module = "rustgrad._C")]
+struct StorageBytes {
+    storage: Storage,
+    writable: bool,
+}
+
+#[pymethods]
+impl StorageBytes {
+    unsafe fn __getbuffer__(slf: PyRef<Self>, view: *mut ffi::Py_buffer, flags: std::ffi::c_int) -> PyResult<()> {
+        let (first, n) = (slf.storage.cpu_ptr()?, slf.storage.bytes() as ffi::Py_ssize_t);
+        // SAFETY: the interpreter's view is ours to fill; the memory stays while this object lives, see `_lend_storage`.
+        let failed = unsafe {
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), first.cast(), n, i32::from(!slf.writable), flags) != 0
+        };
+        if failed { Err(PyErr::fetch(slf.py()).into()) } else { Ok(()) }
+    }
+}
+
+/// What `use(view)` returns for a memoryview of the bytes of a CPU tensor's storage: no copy is made.
+///
+/// Args: `writable`: the view is one to fill. Errors: RuntimeError for a tensor that has no memory here, or has read-only memory.
+#[pyfunction]
+#[pyo3(signature = (r#use, t, writable=false))]
+pub fn _lend_storage<'py>(r#use: &Bound<'py, PyAny>, t: Handle, writable: bool) -> PyResult<Bound<'py, PyAny>> {
+    let py = r#use.py();
+    // SAFETY: the interpreter lock is held here and at the end. Memory that is replaced meanwhile stays until the frame ends.
+    let _frame = unsafe { Frame::enter() };
+    let storage = t.0.storage().clone();
+    storage.cpu_ptr()?;
+    if writable && storage.is_read_only() {
+        return Err(raised::<PyRuntimeError>("the storage is read-only memory; expected one that can be written"));
+    }
+    let lent = Bound::new(py, StorageBytes { storage: storage.clone(), writable })?;
+    let view = pyo3::types::PyMemoryView::from(&lent)?;
+    let result = r#use.call1((view,));
+    // SAFETY: a live object.
+    if unsafe { ffi::Py_REFCNT(lent.as_ptr()) } > 1 {
+        // Somebody has kept a view: from now on the memory stays where it is.
+        storage.fix();
+    }
+    Ok(result?)
 }
