@@ -529,3 +529,75 @@ def test_the_right_operand_is_asked_where_the_left_declines(torch, sign):
     assert answer[0] is right and answer[1] is left
     with pytest.raises(TypeError, match="unsupported operand"):
         eval(f"left {sign} left")
+
+
+@own
+def test_properties_and_methods_are_offered_too(torch):
+    calls = []
+
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            calls.append(torch.overrides.resolve_name(func))
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = torch.ones(3).as_subclass(Logged)
+    x.shape, x.dim(), x.detach(), x.to(torch.float64), x.float(), len(x), x.grad, x.is_shared()
+    x.requires_grad = True
+    assert calls == [
+        f"torch.Tensor.{name}"
+        for name in "shape.__get__ dim detach to float __len__ grad.__get__ is_shared requires_grad.__set__".split()
+    ]
+    calls.clear()
+    with torch._C.DisableTorchFunctionSubclass():
+        assert x.shape == (3,) and x.item is not None
+    assert not calls
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            calls.append(func)
+            return func(*args, **(kwargs or {}))
+
+    y = torch.ones(2)
+    with Mode():
+        y.shape, y.size(), y.tolist()
+    assert calls == [torch.Tensor.shape.__get__, torch.Tensor.size, torch.Tensor.tolist]
+
+
+def test_a_class_answers_instead_of_a_method(torch):
+    class Odd(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return -1 if func in (torch.Tensor.dim, torch.Tensor.shape.__get__, torch.Tensor.tolist) else NotImplemented
+
+    x = torch.ones(3).as_subclass(Odd)
+    assert x.dim() == x.shape == x.tolist() == -1 == torch.Tensor.dim(x)
+    with pytest.raises(TypeError, match="stride|Multiple dispatch failed"):
+        x.is_contiguous()
+
+
+def test_what_can_be_overridden_is_listed(torch):
+    lists, ignored = torch.overrides.get_overridable_functions(), torch.overrides.get_ignored_functions()
+    assert (
+        torch.add in lists[torch]
+        and torch.Tensor.add in lists[torch.Tensor]
+        and torch.Tensor.item in lists[torch.Tensor]
+    )
+    assert (
+        torch.zeros in ignored
+        and torch.zeros not in lists[torch]
+        and torch.nn.functional.linear in lists[torch.nn.functional]
+    )
+    answers = torch.overrides.get_testing_overrides()
+    assert answers[torch.add](1, 2) == -1 and torch.zeros not in answers
+    for name in (
+        "torch.add",
+        "torch.Tensor.add",
+        "torch.nn.functional.relu",
+        "torch.linalg.det",
+        "torch.Tensor.grad.__get__",
+    ):
+        found = eval(name, {"torch": torch})
+        assert eval(torch.overrides.resolve_name(found), {"torch": torch}) == found
+    assert torch.overrides.is_tensor_method_or_property(torch.Tensor.item)
+    assert not torch.overrides.is_tensor_method_or_property(torch.add)

@@ -8,7 +8,7 @@ first use, and NumPy is never imported by rustgrad itself.
 import importlib as _importlib
 import math as _math
 
-from . import _C, _functions, _nn_natives, _size, _tensor, storage  # noqa: F401
+from . import _C, _alias, _functions, _nn_natives, _size, _tensor, storage  # noqa: F401
 from ._absent import absent as _absent
 from ._checks import SymBool as SymBool
 from ._checks import SymFloat as SymFloat
@@ -202,6 +202,7 @@ __all__ = sorted(
 )
 # A function written in Python in PyTorch, of which libraries ask whether it has this keyword.
 _C.ops["meshgrid"].__kwdefaults__ = {"indexing": None}
+_alias.install()
 
 
 def __getattr__(name):

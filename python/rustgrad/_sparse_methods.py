@@ -34,7 +34,7 @@ def _refuse(self, name, layout) -> NoReturn:
 def _wanting(name, layout):
     def method(self: Any) -> Any:
         own = getattr(type(self), name)
-        if own is not method:  # `Tensor.values(s)`
+        if getattr(own, "__wrapped__", own) is not method:  # `Tensor.values(s)`
             return own(self)
         _refuse(self, name, layout)
 

@@ -403,6 +403,10 @@ def _sizes(sizes):
     return list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes)
 
 
+# What makes a tensor of a class, or is asked while one is made, printed or looked at.
+_NOT_OVERRIDDEN = {"__dir__", "_register", "_repr_html_", "_typed_storage", "as_subclass", "new"}
+
+
 def _install():
     for body in (_Methods, _conversions.Methods, _protocols.Methods, _sparse_methods.Methods):
         for name, value in vars(body).items():
@@ -423,10 +427,14 @@ def _install():
         ("nonzero", "bool"),
     ):
         setattr(Tensor, f"__{old}__", getattr(Tensor, f"__{name}__"))
-    for name, value in vars(Tensor).items():
+    methods = {}
+    for name, value in [*vars(Tensor).items()]:
         if isinstance(value, types.FunctionType):
             # Where pickles and tracebacks look for it.
             value.__qualname__, value.__module__ = f"Tensor.{name}", "rustgrad"
+            if name not in _NOT_OVERRIDDEN:
+                # One for all names of a function.
+                setattr(Tensor, name, methods.setdefault(value, _C._overridable_method(value)))
     Tensor._grad = vars(Tensor)["grad"]
     Tensor._make_subclass = staticmethod(_C._make_subclass)
     Tensor.__doc__ = "A multi-dimensional array of one dtype on one device, with its place in the backward graph."

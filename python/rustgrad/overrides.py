@@ -21,6 +21,10 @@ from ._typing import Self
 __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "get_default_nowrap_functions",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -115,8 +119,8 @@ def handle_torch_function(
 class TorchFunctionMode:
     """A context in which calls of functions and methods go to `__torch_function__` of this object.
 
-    A subclass defines it; what it calls itself goes to the mode around it, or runs. Modes are a thread's own. As for
-    classes, attributes of tensors and methods that compute nothing do not call it.
+    A subclass defines it; what it calls itself goes to the mode around it, or runs. Modes are a thread's own. An attribute
+    of a tensor is the function `Tensor.shape.__get__`.
     """
 
     def __torch_function__(
@@ -194,6 +198,7 @@ def overridable(function: F) -> F:
             return handle_torch_function(public, given + lists, *args, **kwargs)
         return function(*args, **kwargs)
 
+    public._is_overridable = True  # type: ignore[attr-defined]
     return public  # type: ignore[return-value]
 
 
@@ -212,33 +217,50 @@ def is_tensor_like(inp: Any) -> bool:
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """Functions whose results keep their class in a subclass of `Tensor`: what a tensor holds, it gives as it is."""
+    return {vars(Tensor)[name].__get__ for name in ("_base", "grad", "_grad")}
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that a class can override, by the namespace that they are in.
+
+    A property of `Tensor` is represented by its `__get__`, and is a namespace of its own.
+    """
+    from . import _overridables
+
+    return _overridables.overridable_functions()
+
+
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """Public functions that no class can override: they take no tensors, or make them."""
+    from . import _overridables
+
+    return _overridables.ignored_functions()
+
+
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function that can be overridden, one with the same parameters that returns -1: to test a class with."""
+    from . import _overridables
+
+    return _overridables.testing_overrides()
+
+
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether a function is a method of `Tensor`, or gets a property of it."""
     return func in _methods() or func.__name__ == "__get__"
 
 
 @functools.cache
-def _methods():
-    return {value for name in dir(Tensor) if callable(value := getattr(Tensor, name)) and value.__hash__ is not None}
+def _methods() -> set[Callable[..., Any]]:
+    return set(get_overridable_functions()[Tensor])
 
 
 def resolve_name(f: Callable[..., Any]) -> str | None:
-    """The public name of a function: `torch.Tensor.add`, `torch.sum`; None if it has none."""
-    if isinstance(f, str):
-        return f
-    name = getattr(f, "__name__", None)
-    if name is None:
-        return None
-    import rustgrad
+    """The public name of a function: `torch.Tensor.add`, `torch.Tensor.shape.__get__`; None if it has none."""
+    from . import _overridables
 
-    from .nn import functional
-
-    if getattr(Tensor, name, None) is f:
-        return f"torch.Tensor.{name}"
-    for where, space in (("torch", rustgrad), ("torch.nn.functional", functional)):
-        if getattr(space, name, None) is f:
-            return f"{where}.{name}"
-    return None
+    return f if isinstance(f, str) else _overridables.names_of_functions().get(f)
 
 
 __getattr__ = getattr_of(__name__)

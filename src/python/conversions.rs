@@ -158,6 +158,9 @@ fn at_most_one() -> String {
 
 struct To;
 impl Call for To {
+    fn name() -> &'static CStr {
+        c"to"
+    }
     fn call<'py>(o: Bound<'py, PyAny>, given: Given<'py>) -> PyResult<*mut PyObject> {
         Wanted::of(o.py(), &given)?.apply(o)
     }
@@ -188,6 +191,9 @@ const NAMED: [(&CStr, Option<DType>); 14] = [
 
 struct Named<const I: usize>;
 impl<const I: usize> Call for Named<I> {
+    fn name() -> &'static CStr {
+        NAMED[I].0
+    }
     fn call<'py>(o: Bound<'py, PyAny>, given: Given<'py>) -> PyResult<*mut PyObject> {
         let (py, (name, dtype)) = (o.py(), NAMED[I]);
         if is_keyword_only(dtype) && !given.positional.is_empty() {
@@ -209,6 +215,9 @@ impl<const I: usize> Call for Named<I> {
 
 struct TypeAs;
 impl Call for TypeAs {
+    fn name() -> &'static CStr {
+        c"type_as"
+    }
     fn call<'py>(o: Bound<'py, PyAny>, given: Given<'py>) -> PyResult<*mut PyObject> {
         let other = given.only("type_as", "other", at_most_one)?;
         let other =
@@ -246,9 +255,9 @@ pub fn table() -> Vec<ffi::PyMethodDef> {
          Returns the tensor itself if nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in\n\
          memory, or has that of `memory_format`, if given.";
     vec![
-        keyword_method(c"to", "$self, *args, **kwargs", to_doc, border::<To>),
+        keyword_method(To::name(), "$self, *args, **kwargs", to_doc, border::<To>),
         keyword_method(
-            c"type_as",
+            TypeAs::name(),
             "$self, other",
             "The tensor in the dtype and on the device of another.",
             border::<TypeAs>,

@@ -40,6 +40,7 @@ mod method_call;
 mod object;
 mod opaque;
 mod oplog;
+mod overridable;
 mod overrides;
 mod parse;
 mod profile;
@@ -107,6 +108,7 @@ fn fill(m: &Bound<PyModule>) -> PyResult<()> {
     transform::add(m)?;
     forward::add(m)?;
     overrides::install(m)?;
+    overridable::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
     m.add_function(wrap_pyfunction!(table::_op, m)?)?;
@@ -164,6 +166,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(construct::from_numpy, m)?,
         wrap_pyfunction!(buffer::frombuffer, m)?,
         wrap_pyfunction!(buffer::_storage_as_bytes, m)?,
+        wrap_pyfunction!(buffer::_lend_storage, m)?,
         wrap_pyfunction!(buffer::_over_storage, m)?,
         wrap_pyfunction!(buffer::_storage_slice, m)?,
         wrap_pyfunction!(profile::_profile_start, m)?,

@@ -6,7 +6,8 @@ use super::heap_type::keyword_method;
 use super::memory::format_of;
 use super::method_call::Given;
 use super::object::borrow;
-use super::parse::positional_arguments;
+use super::overrides;
+use super::parse::{self, positional_arguments};
 use super::py_types::size_object;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -134,6 +135,14 @@ unsafe extern "C" fn call<const I: usize>(
 ) -> *mut PyObject {
     guard_object(|py| {
         let (m, n) = (&METHODS[I], n as usize);
+        if overrides::active() {
+            // SAFETY: the interpreter's promise.
+            let given = unsafe { parse::Given::new(args, n, names) };
+            let function = || overrides::of_class(py, &m.name.to_string_lossy());
+            if let Some(answer) = overrides::method(py, function, Some(o), &given)? {
+                return Ok(answer);
+            }
+        }
         let t = borrow(o).ok_or_else(|| raised::<PyTypeError>("expected a Tensor"))?;
         if n == 0 && names.is_null() {
             return (m.read)(py, t, None);

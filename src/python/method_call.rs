@@ -1,11 +1,12 @@
 //! Methods of `Tensor` that sort their own arguments: the border function that they share, and what it hands them.
 
 use super::error::{PyResult, guard_object, raised};
-use super::parse;
+use super::{overrides, parse};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
+use std::ffi::CStr;
 
 /// The arguments of a call: positional ones, then those with names.
 pub struct Given<'py> {
@@ -49,6 +50,7 @@ impl<'py> Given<'py> {
 
 /// A method, given its tensor and the arguments of a call; it returns a new reference.
 pub trait Call {
+    fn name() -> &'static CStr;
     fn call<'py>(o: Bound<'py, PyAny>, given: Given<'py>) -> PyResult<*mut PyObject>;
 }
 
@@ -63,6 +65,14 @@ pub unsafe extern "C" fn border<M: Call>(
     names: *mut PyObject,
 ) -> *mut PyObject {
     guard_object(|py| {
+        if overrides::active() {
+            // SAFETY: the interpreter's promise.
+            let given = unsafe { parse::Given::new(args, n as usize, names) };
+            let function = || overrides::of_class(py, &M::name().to_string_lossy());
+            if let Some(answer) = overrides::method(py, function, Some(o), &given)? {
+                return Ok(answer);
+            }
+        }
         // SAFETY: the interpreter's promise.
         let (o, given) = unsafe { (Bound::from_borrowed_ptr(py, o), Given::new(py, args, n as usize, names)) };
         M::call(o, given)

@@ -23,6 +23,12 @@ pub fn _set_opaque_class(py: Python, class: Bound<PyType>) {
     LOADED.store(true, Ordering::Relaxed);
 }
 
+/// Whether a class is that of sparse tensors.
+pub fn is_opaque_class(class: &Bound<PyType>) -> bool {
+    let of_ours = |own: &Py<PyType>| class.is_subclass(own.bind(class.py())).unwrap_or(false);
+    LOADED.load(Ordering::Relaxed) && CLASS.get(class.py()).is_some_and(of_ours)
+}
+
 /// Tells the engine whom to ask. The module is imported when it is first needed.
 pub fn declare() {
     set_rules(Box::new(Sparse));

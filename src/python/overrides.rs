@@ -6,6 +6,7 @@
 
 use super::error::{PyResult, raised, warn_user};
 use super::object::{tensor_type, wrap, wrap_as};
+use super::opaque::is_opaque_class;
 use super::parse::Given;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
@@ -93,6 +94,13 @@ fn warn_of_plain_method(handler: &Bound<PyAny>) -> PyResult<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a class has the `__torch_function__` of `Tensor`.
+fn is_default(handler: &Bound<PyAny>) -> bool {
+    let py = handler.py();
+    let function = |o: &Bound<PyAny>| o.getattr(intern!(py, "__func__")).map_or(null_mut(), |f| f.as_ptr());
+    of_class(py, "__torch_function__").is_ok_and(|own| function(&own) == function(handler))
 }
 
 /// The overriding classes among the arguments and in their lists, subclasses first.
@@ -195,10 +203,25 @@ fn offer<'py>(
     positional: &[*mut PyObject],
     keywords: &[(&str, *mut PyObject)],
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let takers = match STATE.get() {
+    let takers = asked(py, positional, keywords);
+    offer_to(py, &takers, function, positional, keywords)
+}
+
+/// The classes that are asked about a call.
+fn asked<'py>(py: Python<'py>, positional: &[*mut PyObject], keywords: &[(&str, *mut PyObject)]) -> Vec<Taker<'py>> {
+    match STATE.get() {
         State::Enabled => takers(py, positional.iter().copied().chain(keywords.iter().map(|k| k.1))),
         _ => Vec::new(),
-    };
+    }
+}
+
+fn offer_to<'py>(
+    py: Python<'py>,
+    takers: &[Taker<'py>],
+    function: &Bound<'py, PyAny>,
+    positional: &[*mut PyObject],
+    keywords: &[(&str, *mut PyObject)],
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let mode = innermost(py);
     if takers.is_empty() && mode.is_none() {
         return Ok(None);
@@ -218,7 +241,7 @@ fn offer<'py>(
             return Ok(Some(answer));
         }
     }
-    for (_, handler) in &takers {
+    for (_, handler) in takers {
         warn_of_plain_method(handler)?;
         let answer = handler.call1((function, &types, &args, &kwargs))?;
         if !answer.is(&not) {
@@ -228,28 +251,72 @@ fn offer<'py>(
     Ok(Some(not))
 }
 
+/// The answer as the result of a call; an error where everybody who was asked declined.
+fn accepted(
+    function: &Bound<PyAny>,
+    takers: impl FnOnce() -> Vec<Py<PyType>>,
+    answer: Bound<PyAny>,
+) -> PyResult<*mut PyObject> {
+    if !answer.is(function.py().NotImplemented()) {
+        return Ok(answer.into_ptr());
+    }
+    let classes: String = takers().iter().map(|c| format!("\n  - {c}")).collect();
+    Err(raised::<PyTypeError>(format!(
+        "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n{classes}",
+        function.getattr("__name__")?
+    )))
+}
+
+fn named<'a>(py: Python<'a>, given: &Given<'a>) -> SmallVec<[(&'a str, *mut PyObject); 4]> {
+    (0..given.keyword_count()).map(|k| (given.keyword(py, k), given.values[k])).collect()
+}
+
 /// The result of a class that overrides the call of an op, if any.
 pub fn call(py: Python, function: *mut PyObject, given: &Given) -> PyResult<Option<*mut PyObject>> {
     // SAFETY: the op object of a call in progress.
     let function = unsafe { Bound::from_borrowed_ptr(py, function) };
-    let keywords: Vec<_> = (0..given.keyword_count()).map(|k| (given.keyword(py, k), given.values[k])).collect();
+    let keywords = named(py, given);
     let Some(answer) = offer(py, &function, given.positional, &keywords)? else { return Ok(None) };
-    if answer.is(py.NotImplemented()) {
-        let arguments = given.positional.iter().chain(given.values).copied();
-        let classes: String = takers(py, arguments).iter().map(|(c, _)| format!("\n  - {c}")).collect();
-        return Err(raised::<PyTypeError>(format!(
-            "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n{classes}",
-            function.getattr("__name__")?
-        )));
+    let classes = || asked(py, given.positional, &keywords).into_iter().map(|t| t.0.unbind()).collect();
+    accepted(&function, classes, answer).map(Some)
+}
+
+/// As `call`, for what is no op: a method or property of `Tensor`. `first`: the tensor, where it is not among the
+/// arguments. Classes with the `__torch_function__` of `Tensor` are not asked, which would call the same, nor is that of sparse
+/// tensors, which has its own methods.
+pub fn method<'py>(
+    py: Python<'py>,
+    function: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    first: Option<*mut PyObject>,
+    given: &Given,
+) -> PyResult<Option<*mut PyObject>> {
+    let positional: SmallVec<[*mut PyObject; 6]> = first.into_iter().chain(given.positional.iter().copied()).collect();
+    // SAFETY: live arguments of a call in progress.
+    let plain = |&p: &*mut PyObject| is_plain(unsafe { Borrowed::from_ptr(py, p) });
+    if !_is_torch_function_mode_enabled() && positional.iter().chain(given.values).all(plain) {
+        return Ok(None);
     }
-    Ok(Some(answer.into_ptr()))
+    let keywords = named(py, given);
+    let mut takers = asked(py, &positional, &keywords);
+    takers.retain(|(class, handler)| !is_default(handler) && !is_opaque_class(class));
+    if takers.is_empty() && !_is_torch_function_mode_enabled() {
+        return Ok(None);
+    }
+    let function = function()?;
+    let Some(answer) = offer_to(py, &takers, &function, &positional, &keywords)? else { return Ok(None) };
+    accepted(&function, || takers.into_iter().map(|t| t.0.unbind()).collect(), answer).map(Some)
+}
+
+/// An attribute of the class `Tensor`.
+pub fn of_class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: our type is never freed.
+    let class = unsafe { Bound::from_borrowed_ptr(py, tensor_type().cast::<PyObject>()) };
+    Ok(class.getattr(name)?)
 }
 
 /// As `call`, for a slot of `Tensor` with its equivalent method's name.
 pub fn slot(py: Python, method: &str, args: &[*mut PyObject]) -> PyResult<Option<*mut PyObject>> {
-    // SAFETY: our type is never freed.
-    let class = unsafe { Bound::from_borrowed_ptr(py, tensor_type().cast::<PyObject>()) };
-    let answer = offer(py, &class.getattr(method)?, args, &[])?;
+    let answer = offer(py, &of_class(py, method)?, args, &[])?;
     Ok(answer.map(Bound::into_ptr))
 }
 

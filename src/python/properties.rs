@@ -3,6 +3,8 @@
 use super::convert::type_name;
 use super::error::{PyResult, guard, guard_object, raised, warn_user};
 use super::object::{borrow, wrap};
+use super::overrides;
+use super::parse::Given;
 use super::py_types::{PyDType, PyDevice, dtype_object, size_object};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -13,6 +15,7 @@ use rustgrad::device::{self, Device};
 use rustgrad::op::tracer::{self, Change};
 use rustgrad::tensor::{HAS_FN, INFERENCE, Meta, RETAINS, Tensor};
 use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
 
 type Get = fn(Python, &Tensor) -> PyResult<*mut PyObject>;
 type Set = fn(&Tensor, Option<&Bound<PyAny>>) -> PyResult<()>;
@@ -108,7 +111,7 @@ static PROPERTIES: &[Property] = &[
     write(
         c"data",
         c"The same memory without history; assigning gives the tensor other memory.",
-        |py, t| super::overrides::wrap_like(py, data(t), t),
+        |py, t| overrides::wrap_like(py, data(t), t),
         set_data,
     ),
 ];
@@ -247,10 +250,27 @@ fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     Ok(())
 }
 
+/// The answer of a class or mode that overrides the access; the function it is handed is `Tensor.<name>.__get__` or `__set__`.
+fn offered(
+    py: Python,
+    p: &Property,
+    access: &CStr,
+    o: *mut PyObject,
+    values: &[*mut PyObject],
+) -> PyResult<Option<*mut PyObject>> {
+    let function = || Ok(overrides::of_class(py, &p.name.to_string_lossy())?.getattr(&*access.to_string_lossy())?);
+    overrides::method(py, function, Some(o), &Given { positional: values, names: null_mut(), values: &[] })
+}
+
 unsafe extern "C" fn get(o: *mut PyObject, property: *mut c_void) -> *mut PyObject {
     guard_object(|py| {
         // SAFETY: the closure is an entry of the static table.
         let p = unsafe { &*property.cast::<Property>() };
+        if overrides::active()
+            && let Some(answer) = offered(py, p, c"__get__", o, &[])?
+        {
+            return Ok(answer);
+        }
         (p.get)(py, borrow(o).ok_or_else(|| raised::<PyTypeError>("expected a Tensor"))?)
     })
 }
@@ -259,6 +279,14 @@ unsafe extern "C" fn set(o: *mut PyObject, value: *mut PyObject, property: *mut 
     guard(-1, |py| {
         // SAFETY: the closure is an entry of the static table; `value` is null on deletion, else live.
         let (p, value) = unsafe { (&*property.cast::<Property>(), Bound::from_borrowed_ptr_or_opt(py, value)) };
+        if overrides::active()
+            && let Some(value) = &value
+            && let Some(answer) = offered(py, p, c"__set__", o, &[value.as_ptr()])?
+        {
+            // SAFETY: a new reference, which nobody wants.
+            unsafe { ffi::Py_DECREF(answer) };
+            return Ok(0);
+        }
         let setter = p.set.ok_or_else(|| raised::<PyTypeError>("the attribute is read-only"))?;
         setter(borrow(o).ok_or_else(|| raised::<PyTypeError>("expected a Tensor"))?, value.as_ref())?;
         Ok(0)

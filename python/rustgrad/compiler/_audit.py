@@ -108,6 +108,8 @@ _NO_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backwa
 _METHOD = _C.Tensor.__dict__["add"]
 # Functions, methods and bound methods.
 _OP_TYPES = (type(ops["add"]), type(_METHOD), type(_METHOD.__get__(_C.ops["zeros"]((1,)))))
+# Methods of tensors that are written in Python.
+_IN_PYTHON = type(_C.Tensor.__dict__["item"])
 # Called without being named.
 _FORMATTED = {"__repr__", "__str__", "__format__"}
 _CONSTRUCTED = {"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__"}
@@ -305,6 +307,8 @@ class Audit:
             self._dict(o, place)
         elif isinstance(o, types.FunctionType):
             self._function(o, place)
+        elif isinstance(o, _IN_PYTHON):
+            self._function(o.__wrapped__, place)
         elif isinstance(o, types.MethodType):
             self._walk(o.__self__, place)
             self._walk(o.__func__, place)
