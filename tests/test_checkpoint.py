@@ -146,6 +146,7 @@ def test_whoever_keeps_what_is_written_keeps_the_memory(torch):
     assert value[:4].tolist() == [0, 1, 2, 3], "nobody has kept this one"
 
 
+@own
 def test_an_element_that_was_damaged_is_found(torch):
     file = io.BytesIO()
     torch.save(torch.arange(1000.0), file)

@@ -172,7 +172,8 @@ class UninitializedTensorMixin:
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if getattr(func, "__name__", "") in cls._allowed_methods:
+        # The functions of properties, such as `Tensor.grad.__get__`, are method wrappers.
+        if getattr(func, "__name__", "") in cls._allowed_methods or type(func).__name__ == "method-wrapper":
             return super().__torch_function__(func, types, args, kwargs or {})
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` "

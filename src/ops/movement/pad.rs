@@ -162,9 +162,11 @@ fn padded_shape(t: &[usize], pad: &[i64]) -> Result<Dims> {
 }
 
 /// Channels-last inputs give channels-last results.
+fn padded_layout(t: &Tensor, shape: &[usize]) -> Result<Layout> {
+    Layout::contiguous(shape).formed(t.layout().channels_format())
+}
 fn padded_spec(t: &Tensor, shape: &[usize]) -> Result<Specs> {
-    let layout = Layout::contiguous(shape).formed(t.layout().channels_format())?;
-    Ok(smallvec![Spec { layout, dtype: t.dtype(), device: t.device() }])
+    Ok(smallvec![Spec { layout: padded_layout(t, shape)?, dtype: t.dtype(), device: t.device() }])
 }
 
 /// Cropping may not exceed the size, even if padding on the other side would compensate.
@@ -368,7 +370,7 @@ fn unfolded_shape(c: &Call) -> Result<Dims> {
 
 fn unfolded(c: &Call) -> Result<Outputs> {
     let (grad, pad, shape) = (c.tensor("grad_output")?, c.ints("padding")?, unfolded_shape(c)?);
-    let out = Tensor::zeros(&shape, grad.dtype(), grad.device())?;
+    let out = Tensor::zeros(&shape, grad.dtype(), grad.device())?.with_layout(padded_layout(grad, &shape)?);
     if pad.is_empty() || out.numel() == 0 {
         out.copy_raw(grad)?;
         return Ok(smallvec![out]);
@@ -387,7 +389,7 @@ const UNFOLDED: Op = Op {
     body: opaque(
         |c| {
             let grad = c.tensor("grad_output")?;
-            Ok(Spec::one(&unfolded_shape(c)?, grad.dtype(), grad.device()))
+            padded_spec(grad, &unfolded_shape(c)?)
         },
         unfolded,
     ),
