@@ -21,6 +21,7 @@ PROPERTIES = {
     "on device": (properties.on_device, "gpu", lambda op: op.gpu),
     "strided": (properties.strided, "both", lambda op: True),
     "expanded": (properties.expanded, "both", lambda op: True),
+    "loose strides": (layouts.loose_strides, "cpu", lambda op: True),
     "strides": (layouts.same_strides, "both", lambda op: not op.hidden),
     "node names": (nodes.names, "cpu", lambda op: op.differentiable and not op.hidden),
     "nodes keep": (nodes.keeps, "cpu", lambda op: op.differentiable and not op.hidden),

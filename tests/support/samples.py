@@ -284,8 +284,8 @@ def doubled(call: Call) -> Call:
     return Call(call.text, call.args, kwargs)
 
 
-def edge_variants(text: str) -> dict[str, str]:
-    """Edge cases of the sample: no rows, no columns, no dimensions, special values. Explicit values stay."""
+def edge_variants(text: str, size: int = 0) -> dict[str, str]:
+    """Edge cases of the sample: no rows, no columns (or so many), no dimensions, special values. Explicit values stay."""
     call = parse(text)
     specs = call.tensors()
     if not specs or any(s.fill.startswith("=") for s in specs) or not specs[0].shape:
@@ -295,18 +295,18 @@ def edge_variants(text: str) -> dict[str, str]:
     def reshaped(change):
         return TENSOR.sub(lambda m: f"{m[1]}[{','.join(map(str, change(m[2])))}]" + (f"({m[3]})" if m[3] else ""), text)
 
-    def sized(at, size):
+    def sized(at, old):
         def change(dims):
             shape = [int(d) for d in dims.split(",") if d.strip()]
-            if shape and shape[at] == size:
-                shape[at] = 0
+            if shape and shape[at] == old:
+                shape[at] = size
             return shape
 
         return change
 
     found = {
-        "no rows": reshaped(sized(0, rows)),
-        "no columns": reshaped(sized(-1, columns)),
+        f"{'no' if size == 0 else 'one'} rows": reshaped(sized(0, rows)),
+        f"{'no' if size == 0 else 'one'} columns": reshaped(sized(-1, columns)),
         "0-d": reshaped(lambda _: []),
     }
     if specs[0].dtype in FLOATS and "nograd" not in text:

@@ -282,8 +282,8 @@ fn fill_diagonal(c: &Call, out: &[Tensor]) -> Result<()> {
         return Err(Error::runtime("all dimensions of input must be of equal length"));
     }
     value.check_fits(t.dtype())?;
-    let (rows, columns, step) = (shape[0], shape[1], strides.iter().sum::<usize>());
-    let fill = |first_row: usize, n: usize| {
+    let (rows, columns) = (shape[0], shape[1]);
+    let fill = |first_row: usize, n: usize, step: usize| {
         let offset = t.layout().offset + first_row * strides[0];
         let line = Layout { shape: smallvec![n], strides: smallvec![step], offset };
         if n == 0 { Ok(()) } else { t.with_layout(line).fill_raw(value) }
@@ -291,8 +291,9 @@ fn fill_diagonal(c: &Call, out: &[Tensor]) -> Result<()> {
     let wraps = c.flag("wrap") && shape.len() == 2 && rows > columns + 1;
     if wraps && t.is_contiguous() {
         // One line through all rows.
-        return fill(0, t.numel().div_ceil(columns + 1));
+        return fill(0, t.numel().div_ceil(columns + 1), columns + 1);
     }
+    let step = strides.iter().sum();
     let starts = (0..rows).step_by(columns + 1).take(if wraps { rows } else { 1 });
-    starts.into_iter().try_for_each(|row| fill(row, columns.min(rows - row)))
+    starts.into_iter().try_for_each(|row| fill(row, columns.min(rows - row), step))
 }
