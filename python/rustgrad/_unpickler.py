@@ -90,10 +90,16 @@ class Unpickler:
         return data
 
     def byte(self) -> int:
-        return self.take(1)[0]
+        data = self.read(1)
+        if not data:
+            raise CheckpointError("the pickle is cut short")
+        return data[0]
 
     def number(self, form: struct.Struct) -> Any:
-        return form.unpack(self.take(form.size))[0]
+        data = self.read(form.size)
+        if len(data) < form.size:
+            data += self.take(form.size - len(data))
+        return form.unpack(data)[0]
 
     def counted(self, form: struct.Struct) -> bytes:
         """Bytes behind their length; a false length reads no more than the file holds."""
@@ -149,9 +155,12 @@ class Unpickler:
         self.push(self.nested(tuple(values), values))
 
     def tuple_of_last(self, count: int) -> None:
-        values = [self.pop() for _ in range(count)]
-        values.reverse()
-        self.tuple_of(values)
+        stack = self.stack
+        if len(stack) - self.floor < count:
+            raise CheckpointError("the pickle takes a value that it has not made")
+        values = tuple(stack[-count:])
+        del stack[-count:]
+        stack.append(self.nested(values, values))
 
     def append(self, values: list[Any]) -> None:
         onto = self.top()
@@ -182,7 +191,9 @@ class Unpickler:
         self.set_items(values)
 
     def remember(self, key: int) -> None:
-        self.memo[key] = self.top()
+        if len(self.stack) <= self.floor:
+            raise CheckpointError("the pickle takes a value that it has not made")
+        self.memo[key] = self.stack[-1]
 
     def recall(self, key: int) -> None:
         if key not in self.memo:
