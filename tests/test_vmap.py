@@ -416,3 +416,18 @@ class TestBatchInTheLastDimension:
         x = torch.arange(6.0).view(2, 3)
         expected = x.clone() * 2
         assert torch.equal(torch.vmap(f, in_dims=1)(x), expected.sum(0)) and torch.equal(x, expected)
+
+
+def test_the_names_of_before_func(torch):
+    from importlib import import_module
+
+    older = import_module(f"{torch.__name__}._vmap_internals")
+    with pytest.warns(FutureWarning, match="torch.vmap"):
+        assert older.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3)).tolist() == [3, 3]
+    total, none = older._vmap(lambda x: (x.sum(), None), 0, 0, allow_none_pass_through=True)(torch.ones(2, 3))
+    assert total.tolist() == [3, 3] and none is None
+    before = torch._C._debug_only_are_vmap_fallback_warnings_enabled()
+    torch._C._debug_only_display_vmap_fallback_warnings(not before)
+    assert torch._C._debug_only_are_vmap_fallback_warnings_enabled() is not before
+    torch._C._debug_only_display_vmap_fallback_warnings(before)
+    assert torch._C.has_lapack and not hasattr(torch._C, "no_such_name")

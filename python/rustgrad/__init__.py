@@ -60,6 +60,7 @@ _SUBMODULES = (
     "__future__",
     "_dynamo",
     "_functorch",
+    "_vmap_internals",
     "_inductor",
     "accelerator",
     "amp",
@@ -198,11 +199,23 @@ def _fill_namespace(names):
 
 __all__ = sorted(
     {*_fill_namespace(globals()), *_SUBMODULES, *(n for n in _LAZY if n[0] != "_"), "Storage", "__version__"}
-    - {"__config__", "__future__", "_dynamo", "_functorch", "_inductor"}
+    - {"__config__", "__future__", "_dynamo", "_functorch", "_inductor", "_vmap_internals"}
 )
 # A function written in Python in PyTorch, of which libraries ask whether it has this keyword.
 _C.ops["meshgrid"].__kwdefaults__ = {"indexing": None}
 _alias.install()
+
+
+def _private(name):
+    """A name of PyTorch's extension module that ours does not have."""
+    if name[:2] != "__":
+        names = _importlib.import_module(f"{__package__}._native_names").NAMES
+        if name in names:
+            return names[name]
+    raise AttributeError(f"module '{_C.__name__}' has no attribute '{name}'")
+
+
+_C.__getattr__ = _private
 
 
 def __getattr__(name):

@@ -1,4 +1,4 @@
-"""Private names of `torch._C` that libraries look up, for programs that run under `python -m rustgrad`.
+"""Private names of `torch._C` that libraries look up: those of the extension module are looked for here when it lacks one.
 
 None of them reaches into the extension module: there is no dispatcher with keys, no TorchScript and no telemetry.
 """
@@ -97,8 +97,23 @@ def _get_default_device() -> str:
     return str(get_default_device())
 
 
-def install() -> None:
-    """Adds the names to the extension module, where it does not have them."""
+class _Switch:
+    """A setting that is kept and has no effect: whether a loop of the older `vmap` is shown."""
+
+    on = False
+
+    @classmethod
+    def set(cls, on: bool) -> None:
+        """Keeps it."""
+        cls.on = on
+
+    @classmethod
+    def get(cls) -> bool:
+        """What was kept."""
+        return cls.on
+
+
+def _names() -> dict[str, Any]:
     names: dict[str, Any] = dict.fromkeys(_SETTINGS, _nothing)
     names.update((name, _of_torchscript(name)) for name in _TORCHSCRIPT)
     names.update(
@@ -107,18 +122,30 @@ def install() -> None:
         _ExcludeDispatchKeyGuard=_ExcludeDispatchKeyGuard,
         _GLIBCXX_USE_CXX11_ABI=True,
         _TensorBase=_C.Tensor,
+        _debug_only_are_vmap_fallback_warnings_enabled=_Switch.get,
+        _debug_only_display_vmap_fallback_warnings=_Switch.set,
         _get_default_device=_get_default_device,
         _get_tracing_state=_nothing,
         _is_tracing=_false,
         _jit_can_fuse_on_cpu=_false,
         _jit_can_fuse_on_gpu=_false,
+        has_lapack=True,
+        has_mkl=False,
+        has_mkldnn=False,
+        has_openmp=False,
+        has_spectral=True,
     )
+    names.update((name, _of_torchscript(name)) for name in _SCRIPT_TYPES.split())
+    return names
+
+
+NAMES = _names()
+
+
+def install() -> None:
+    """Adds the types of TorchScript to the top namespace, where PyTorch has them too."""
     for name in _SCRIPT_TYPES.split():
-        names[name] = _of_torchscript(name)
-        setattr(rustgrad, name, names[name])
-    for name, value in names.items():
-        if not hasattr(_C, name):
-            setattr(_C, name, value)
+        setattr(rustgrad, name, NAMES[name])
 
 
 def rename_classes() -> None:
