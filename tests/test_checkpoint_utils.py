@@ -1,6 +1,7 @@
 """`utils.checkpoint`: parts of a model that are recomputed in backward."""
 
 import contextlib
+import functools
 import importlib
 
 import pytest
@@ -316,9 +317,6 @@ def test_policies_have_their_names(torch, module):
     assert not context.is_recompute and context.op_output == 3
     with pytest.raises(TypeError, match="policy_fn_or_list must be either a function or a list of ops"):
         module.create_selective_checkpoint_contexts(3)
-    if not target.STAND_IN:
-        with pytest.raises(NotImplementedError, match="selective checkpointing by op is not supported"):
-            module.create_selective_checkpoint_contexts(lambda *args: True)
     with pytest.raises(RuntimeError, match="Only tuple of tensors is supported"):
         module.detach_variable([torch.ones(1)])
     assert module.get_device_states(torch.ones(1), 3) == ([], [])
@@ -348,3 +346,98 @@ def test_a_saved_tensor_without_a_gradient_is_itself(torch, module):
     x, factor = torch.ones(2, requires_grad=True), torch.full((2,), 3.0)
     module.checkpoint(Scale.apply, x, factor, use_reentrant=False).sum().backward()
     assert seen[0] is factor and x.grad.tolist() == [3, 3]
+
+
+class Selective:
+    """A part with products, attention and random numbers, and what it costs."""
+
+    def __init__(self, torch, module):
+        from importlib import import_module
+
+        self.torch, self.module = torch, module
+        self.counter = import_module(f"{torch.__name__}.utils.flop_counter").FlopCounterMode
+        torch.manual_seed(0)
+        self.weights = [torch.randn(8, 8, requires_grad=True) for _ in range(4)]
+        self.x = torch.randn(8, 8, requires_grad=True)
+
+    def __call__(self, x):
+        F, w = self.torch.nn.functional, self.weights
+        hidden = F.linear(self.torch.tanh(x @ w[0]), w[1])[None]
+        hidden = F.scaled_dot_product_attention(hidden, hidden, hidden)[0]
+        hidden = F.dropout(F.relu(hidden) @ w[2], 0.5)
+        return F.softmax(F.dropout(hidden.exp().cos(), 0.5) @ w[3], -1)
+
+    def run(self, policy=None, **options):
+        """The gradients, and the operations of products until the end of backward."""
+        torch = self.torch
+        torch.manual_seed(1)
+        with self.counter(display=False) as counter:
+            if policy is None:
+                out = self(self.x)
+            else:
+                make = functools.partial(self.module.create_selective_checkpoint_contexts, policy, **options)
+                out = self.module.checkpoint(self, self.x, use_reentrant=False, context_fn=make)
+            grads = torch.autograd.grad((out * torch.arange(8.0)).sum(), [self.x, *self.weights])
+            return grads, counter.get_total_flops()
+
+
+def test_results_that_a_policy_keeps_are_not_computed_again(torch, module):
+    part, aten, policies = Selective(torch, module), torch.ops.aten, module.CheckpointPolicy
+    want, plain = part.run()
+    asked = []
+
+    def products(context, op, *args, **kwargs):
+        asked.append((context.is_recompute, op))
+        return policies.MUST_SAVE if op is aten.mm.default else policies.PREFER_RECOMPUTE
+
+    attention = aten._scaled_dot_product_flash_attention_for_cpu.default
+    costs = {}
+    for name, policy in {
+        "nothing": lambda *args, **kwargs: policies.MUST_RECOMPUTE,
+        "products": products,
+        "list": [aten.mm.default, aten.tanh.default, attention],
+        "bool": lambda context, op, *args, **kwargs: "dropout" in str(op),
+        # PyTorch's dropout changes its mask, which it would keep.
+        **({} if target.STAND_IN else {"everything": lambda *args, **kwargs: True}),
+    }.items():
+        grads, costs[name] = part.run(policy)
+        assert all(map(torch.equal, grads, want)), name
+    product = 2 * 8**3
+    assert costs["nothing"] == costs["bool"] == costs["products"] + 4 * product == costs["list"] + 6 * product
+    assert costs["list"] == plain == costs.get("everything", plain)
+    assert asked.count((False, aten.mm.default)) == 4
+
+
+def test_results_that_are_kept_serve_one_backward_and_may_not_change(torch, module):
+    def part(x):
+        y = x.exp()
+        z = y.sin()
+        y.mul_(2) if changes else None
+        return z.sin()
+
+    def out(**options):
+        make = functools.partial(module.create_selective_checkpoint_contexts, [torch.ops.aten.exp.default], **options)
+        return module.checkpoint(part, x, use_reentrant=False, context_fn=make)
+
+    x, changes = torch.randn(3, requires_grad=True), False
+    result = out()
+    torch.autograd.grad(result.sum(), x, retain_graph=True)
+    with pytest.raises(RuntimeError, match="backward an extra time"):
+        torch.autograd.grad(result.sum(), x)
+    changes = True
+    with pytest.raises(RuntimeError, match="has been mutated"):
+        out().sum().backward()
+    with pytest.raises(ValueError, match="to be an OpOverload but got"):
+        module.create_selective_checkpoint_contexts([torch.ops.aten.mm])
+
+
+def test_kept_results_that_are_several_or_views(torch, module):
+    def part(x):
+        variance, mean = torch.var_mean(x, dim=1)
+        return (x.t()[0] * variance + mean).view(-1).sin()
+
+    x = torch.randn(3, 3, requires_grad=True)
+    (want,) = torch.autograd.grad(part(x).sum(), x)
+    make = functools.partial(module.create_selective_checkpoint_contexts, lambda *args, **kwargs: True)
+    out = module.checkpoint(part, x, use_reentrant=False, context_fn=make)
+    assert torch.equal(torch.autograd.grad(out.sum(), x)[0], want)

@@ -1,14 +1,16 @@
-"""What a recomputation finds as the first computation did: random state and autocast."""
+"""What a recomputation finds as the first computation did: random state and autocast; where both number saved tensors."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _C
+from .._base import Tensor
 
-__all__ = ["Surroundings", "random_state"]
+__all__ = ["Surroundings", "packing", "random_state"]
 
 _KINDS = ("cpu", "gpu")
 
@@ -49,3 +51,23 @@ class Surroundings:
                 for kind, (on, dtype) in zip(_KINDS, states, strict=True):
                     stack.enter_context(autocast(kind, dtype=dtype, enabled=on, cache_enabled=cached))
             yield
+
+
+class _Packing(threading.local):
+    """Where the checkpoint that is being computed in this thread numbers what is saved."""
+
+    pack: Callable[[Tensor], Any] | None = None
+    unpack: Callable[[Any], Tensor] | None = None
+
+    @contextlib.contextmanager
+    def by(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor] | None = None) -> Iterator[None]:
+        """A block in which these number it."""
+        before = self.pack, self.unpack
+        self.pack, self.unpack = pack, unpack
+        try:
+            yield
+        finally:
+            self.pack, self.unpack = before
+
+
+packing = _Packing()

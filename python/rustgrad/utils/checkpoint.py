@@ -13,14 +13,14 @@ import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn
+from typing import Any
 
 from .. import _C
 from .._base import Tensor
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.graph import saved_tensors_hooks
 from ._checkpoint_reentrant import CheckpointFunction, check_backward_validity, detach_variable
-from ._checkpoint_state import Surroundings
+from ._checkpoint_state import Surroundings, packing
 
 __all__ = [
     "CheckpointError",
@@ -79,19 +79,25 @@ class SelectiveCheckpointContext:
 
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Callable[..., Any] | list[Any], allow_cache_entry_mutation: bool = False
-) -> NoReturn:
-    """Not supported.
+) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    """For `checkpoint(.., use_reentrant=False, context_fn=..)`: the results of some ops are kept instead of recomputed.
+
+    Args:
+        policy_fn_or_list (callable or list): `policy(ctx, op, *args, **kwargs)` returns a `CheckpointPolicy`, or True to save;
+            `op` is the op of `ops.aten` that a call of a function stands for (`mm` or `addmm` of `linear`; of attention several are
+            tried). Or a list of ops to save, such as `[ops.aten.mm.default]`.
+        allow_cache_entry_mutation (bool): whether results that are kept may be changed in place meanwhile.
+
+    Returns:
+        Contexts for the first computation and for the recomputation. Views and results of in-place ops are recomputed.
 
     Raises:
-        TypeError: `policy_fn_or_list` is neither a function nor a list.
-        NotImplementedError: otherwise: the results of single ops cannot be kept. Checkpoint smaller parts instead.
+        TypeError: `policy_fn_or_list` is neither a function nor a list. ValueError: an item of the list is no overload.
+        RuntimeError: (in backward) a second backward, or a result was changed in place.
     """
-    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    raise NotImplementedError(
-        "create_selective_checkpoint_contexts: selective checkpointing by op is not supported. Put the ops to recompute "
-        "into a part of their own and checkpoint that."
-    )
+    from ._checkpoint_selective import contexts
+
+    return contexts(policy_fn_or_list, allow_cache_entry_mutation)
 
 
 class DefaultDeviceType:
@@ -238,7 +244,7 @@ class _Part:
             return kept
 
         with contextlib.suppress(_Stop), self.surroundings.again(), enable_grad(), self.context():
-            with saved_tensors_hooks(pack, lambda kept: kept):
+            with saved_tensors_hooks(pack, lambda kept: kept), packing.by(pack):
                 self.run()
         self._compare(values)
         self.values = values
@@ -327,7 +333,7 @@ def checkpoint(
         recompute = functools.partial(_itself, again)
     stop = early_stop if _early_stop is None else _early_stop
     part = _Part(function, args, kwargs, recompute, preserve_rng_state, determinism_check == "default", stop, logs)
-    with saved_tensors_hooks(part.pack, part.unpack), forward:
+    with saved_tensors_hooks(part.pack, part.unpack), packing.by(part.pack, part.unpack), forward:
         result = function(*args, **kwargs)
     part.complete = True
     return result

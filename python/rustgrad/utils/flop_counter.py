@@ -135,7 +135,7 @@ class FlopCounterMode(ModuleTracker):
         super().__init__()
         if mods is not None:
             warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
-        self.depth, self.display = depth, display
+        self.depth, self.display, self._running = depth, display, False
         self.flop_counts: dict[str, dict[Any, int]] = {}
         self._custom = {_named(op): (op, formula) for op, formula in (custom_mapping or {}).items()}
         if any(getattr(formula, "_get_raw", False) for _, formula in self._custom.values()):
@@ -159,18 +159,22 @@ class FlopCounterMode(ModuleTracker):
             for parent in self.parents:
                 self.flop_counts[parent][op] += flops
 
+    def _count_so_far(self):
+        if self._running:
+            self._count()
+            _C._start_op_log()
+
     def _enters(self, name):
-        self._count()
-        _C._start_op_log()
+        self._count_so_far()
         super()._enters(name)
 
     def _leaves(self, name):
-        self._count()
-        _C._start_op_log()
+        self._count_so_far()
         super()._leaves(name)
 
     def __enter__(self) -> Self:
         self.flop_counts = defaultdict(Counter)
+        self._running = True
         _C._start_op_log()
         return super().__enter__()
 
@@ -179,16 +183,19 @@ class FlopCounterMode(ModuleTracker):
     ) -> None:
         super().__exit__(exc_type, exc_value, traceback)
         self._count()
+        self._running = False
         self.parents = {"Global"}
         if self.display:
             print(self.get_table(self.depth))
 
     def get_total_flops(self) -> int:
-        """All operations."""
+        """All operations, until now where it is asked inside the block."""
+        self._count_so_far()
         return sum(self.flop_counts["Global"].values()) if self.flop_counts else 0
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
         """The operations by module, whose name is that from the outermost module, and by op of `ops.aten`."""
+        self._count_so_far()
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
