@@ -223,7 +223,15 @@ def loading(torch) -> dict:
     found = {"DataLoader, 2 processes, 10,000 samples": timed(epoch, stretch=0.5, repeats=3)}
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "state.pt")
-        torch.save({f"weight{i}": torch.rand(1 << 20) for i in range(125)}, path)
+        state = {f"weight{i}": torch.rand(1 << 20) for i in range(125)}
+        for name, zipped in {"": True, ", the format of before 1.6": False}.items():
+
+            def save(zipped=zipped):
+                torch.save(state, path, _use_new_zipfile_serialization=zipped)
+
+            found[f"torch.save of 500 MB{name}"] = timed(save, stretch=0.5, repeats=3)
+            found[f"torch.load of 500 MB{name}"] = timed(lambda: torch.load(path), stretch=0.5, repeats=3)
+        torch.save(state, path)
 
         def load():
             return sum(float(t[-1]) for t in torch.load(path, mmap=True).values())

@@ -6,8 +6,8 @@ import contextlib
 import os
 import struct
 import zipfile
-import zlib
 
+from . import _C
 from ._unpickler import CheckpointError
 
 # At byte 26 of an entry's local header: of its name, and of what stands between that and its bytes.
@@ -41,7 +41,7 @@ def entry_into(archive, info, make):
 
     def fill(view):
         fill_exactly(archive.fp, view)
-        if info.CRC and zlib.crc32(view) != info.CRC:
+        if info.CRC and _C._crc32(view) != info.CRC:
             raise zipfile.BadZipFile(f"Bad CRC-32 for file {info.filename!r}")
 
     with _naming(info):

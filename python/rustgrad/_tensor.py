@@ -141,18 +141,6 @@ class _Methods:
         return self
 
     # --- values ----------------------------------------------------------------------------------------------
-    def item(self):
-        """The value of a one-element tensor as a Python number.
-
-        Raises:
-            RuntimeError: the tensor has more or fewer elements.
-        """
-        return _C._item(self)
-
-    def tolist(self):
-        """The elements as nested lists; a number for a 0-d tensor."""
-        return _C._tolist(self)
-
     # --- autograd --------------------------------------------------------------------------------------------
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Adds the gradient of this tensor with respect to each leaf to the leaf's `.grad`.
@@ -211,10 +199,6 @@ class _Methods:
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
         return handle
-
-    def detach(self):
-        """The same memory without history; never requires grad."""
-        return _C._detach(self)
 
     def detach_(self):
         """Detaches the tensor from its history, in place."""

@@ -250,11 +250,10 @@ def _entry(archive, name, data, align=64):
     info = zipfile.ZipInfo(name)
     at = archive.fp.tell() + 30 + len(name.encode()) + 4
     info.extra = struct.pack("<HH", 0x4246, -at % align) + b"Z" * (-at % align)
-    if get_crc32_options():
-        archive.writestr(info, data)
-        return
-    # As `writestr` does, without reading the data for a checksum.
-    info.CRC, info.file_size, info.compress_size = 0, len(data), len(data)
+    # As `writestr` does, with a faster checksum, or with none.
+    info.CRC = _C._crc32(data) if get_crc32_options() else 0
+    info.file_size = info.compress_size = len(data)
+    info.external_attr = 0o600 << 16
     info.header_offset = archive.fp.tell()
     archive.fp.write(info.FileHeader())
     archive.fp.write(data)

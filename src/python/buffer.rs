@@ -210,3 +210,14 @@ pub fn _lend_storage<'py>(r#use: &Bound<'py, PyAny>, t: Handle, writable: bool) 
     }
     Ok(result?)
 }
+
+/// The CRC-32 of an object's bytes, as in zip archives.
+#[pyfunction]
+pub fn _crc32(data: &Bound<PyAny>) -> PyResult<u32> {
+    let view = Exported::of(data)?;
+    if view.0.len <= 0 {
+        return Ok(crc32fast::hash(&[]));
+    }
+    // SAFETY: the exporter keeps as many bytes until the view is released, after this call.
+    Ok(crc32fast::hash(unsafe { std::slice::from_raw_parts(view.0.buf.cast(), view.0.len as usize) }))
+}

@@ -9,6 +9,7 @@ mod numpy_arrays;
 pub(crate) mod op_callable;
 pub(crate) mod owned_objects;
 pub(crate) mod properties;
+mod readings;
 pub(crate) mod py_types;
 pub(crate) mod sequence_data;
 mod arguments;
@@ -167,6 +168,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(buffer::frombuffer, m)?,
         wrap_pyfunction!(buffer::_storage_as_bytes, m)?,
         wrap_pyfunction!(buffer::_lend_storage, m)?,
+        wrap_pyfunction!(buffer::_crc32, m)?,
         wrap_pyfunction!(buffer::_over_storage, m)?,
         wrap_pyfunction!(buffer::_storage_slice, m)?,
         wrap_pyfunction!(profile::_profile_start, m)?,

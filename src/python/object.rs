@@ -264,7 +264,7 @@ pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject>
             member(c"__weaklistoffset__", std::mem::offset_of!(TensorObject, weakrefs)),
         ],
         getset,
-        methods: [super::metadata::table(), super::conversions::table()].concat(),
+        methods: [super::metadata::table(), super::conversions::table(), super::readings::table()].concat(),
         ..HeapType::new(
             c"rustgrad.Tensor",
             size_of::<TensorObject>(),

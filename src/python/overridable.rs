@@ -8,7 +8,6 @@ use super::heap_type::{HeapType, member, method, property, slot};
 use super::overrides;
 use super::parse::Given;
 use pyo3::ffi::{self, PyObject};
-use pyo3::intern;
 use pyo3::prelude::*;
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -23,6 +22,8 @@ struct Overridable {
 }
 
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
+/// Python's class of bound methods.
+static METHOD: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
 unsafe extern "C" fn vectorcall(
     o: *mut PyObject,
@@ -86,11 +87,8 @@ unsafe extern "C" fn bind(o: *mut PyObject, owner: *mut PyObject, _class: *mut P
             ffi::Py_INCREF(o);
             return o;
         }
-        guard_object(|py| {
-            let class = py.import(intern!(py, "types"))?.getattr(intern!(py, "MethodType"))?;
-            let [o, owner] = [o, owner].map(|p| Bound::from_borrowed_ptr(py, p));
-            Ok(class.call1((o, owner))?.into_ptr())
-        })
+        let parts = [o, owner];
+        ffi::PyObject_Vectorcall(METHOD.load(Ordering::Acquire), parts.as_ptr(), 2, null_mut())
     }
 }
 
@@ -150,6 +148,8 @@ pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
             ffi::Py_TPFLAGS_HAVE_VECTORCALL | ffi::Py_TPFLAGS_METHOD_DESCRIPTOR,
         )
     };
+    let method = m.py().import("types")?.getattr("MethodType")?;
+    METHOD.store(method.into_ptr(), Ordering::Release);
     TYPE.store(class.create(m.py())?, Ordering::Release);
     super::add_functions(m, [wrap_pyfunction!(_overridable_method, m)?])
 }

@@ -109,7 +109,7 @@ _METHOD = _C.Tensor.__dict__["add"]
 # Functions, methods and bound methods.
 _OP_TYPES = (type(ops["add"]), type(_METHOD), type(_METHOD.__get__(_C.ops["zeros"]((1,)))))
 # Methods of tensors that are written in Python.
-_IN_PYTHON = type(_C.Tensor.__dict__["item"])
+_IN_PYTHON = type(_C.Tensor.__dict__["backward"])
 # Called without being named.
 _FORMATTED = {"__repr__", "__str__", "__format__"}
 _CONSTRUCTED = {"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__"}
