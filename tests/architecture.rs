@@ -125,6 +125,7 @@ const CIRCLES: &[(&[&str], &str)] = &[
             "python::parse",
             "python::properties",
             "python::py_types",
+            "python::readings",
             "python::saved",
         ],
         "the tensor object has slots for what returns tensor objects",

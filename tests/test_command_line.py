@@ -97,7 +97,9 @@ def outcome(folder, *command):
         [sys.executable, *command], cwd=folder, env=environment, input="print(__name__)\n", capture_output=True, text=True, timeout=120
     )  # fmt: skip
     # How the interpreter finds a module is its own affair, and shows before 3.12 only.
-    shown = [line for line in done.stderr.splitlines() if "<frozen runpy>" not in line]
+    lines = done.stderr.splitlines()
+    # Before 3.11 with the lines of its source.
+    shown = [line for before, line in zip(["", *lines], lines) if not ("runpy" in line or "runpy.py" in before)]
     # A shell shows a death by SIGINT as 130.
     return 130 if done.returncode == -2 else done.returncode, done.stdout, shown
 

@@ -19,14 +19,9 @@ static LOADED: AtomicBool = AtomicBool::new(false);
 /// Says which class the tensors have whose elements the core does not see.
 #[pyfunction]
 pub fn _set_opaque_class(py: Python, class: Bound<PyType>) {
+    super::overrides::leave_methods_to(&class);
     let _ = CLASS.set(py, class.unbind());
     LOADED.store(true, Ordering::Relaxed);
-}
-
-/// Whether a class is that of sparse tensors.
-pub fn is_opaque_class(class: &Bound<PyType>) -> bool {
-    let of_ours = |own: &Py<PyType>| class.is_subclass(own.bind(class.py())).unwrap_or(false);
-    LOADED.load(Ordering::Relaxed) && CLASS.get(class.py()).is_some_and(of_ours)
 }
 
 /// Tells the engine whom to ask. The module is imported when it is first needed.

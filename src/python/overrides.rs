@@ -6,12 +6,12 @@
 
 use super::error::{PyResult, raised, warn_user};
 use super::object::{tensor_type, wrap, wrap_as};
-use super::opaque::is_opaque_class;
 use super::parse::Given;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use rustgrad::tensor::Tensor;
 use smallvec::SmallVec;
@@ -281,6 +281,19 @@ pub fn call(py: Python, function: *mut PyObject, given: &Given) -> PyResult<Opti
     accepted(&function, classes, answer).map(Some)
 }
 
+/// The class of sparse tensors, once there are any.
+static OWN_METHODS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// From now on objects of this class are not asked about methods and properties of `Tensor`: it has its own.
+pub fn leave_methods_to(class: &Bound<PyType>) {
+    let _ = OWN_METHODS.set(class.py(), class.clone().unbind());
+}
+
+fn has_own_methods(class: &Bound<PyType>) -> bool {
+    let py = class.py();
+    OWN_METHODS.get(py).is_some_and(|own| class.is_subclass(own.bind(py)).unwrap_or(false))
+}
+
 /// As `call`, for what is no op: a method or property of `Tensor`. `first`: the tensor, where it is not among the
 /// arguments. Classes with the `__torch_function__` of `Tensor` are not asked, which would call the same, nor is that of sparse
 /// tensors, which has its own methods.
@@ -298,7 +311,7 @@ pub fn method<'py>(
     }
     let keywords = named(py, given);
     let mut takers = asked(py, &positional, &keywords);
-    takers.retain(|(class, handler)| !is_default(handler) && !is_opaque_class(class));
+    takers.retain(|(class, handler)| !is_default(handler) && !has_own_methods(class));
     if takers.is_empty() && !_is_torch_function_mode_enabled() {
         return Ok(None);
     }
