@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import struct
 import zipfile
@@ -73,7 +74,12 @@ def fill_exactly(file, view):
     """Reads as many bytes as a view has, into it."""
     at = 0
     while at < len(view):
-        got = file.readinto(view[at:])
+        try:
+            got = file.readinto(view[at:])
+        except io.UnsupportedOperation:
+            data = file.read(len(view) - at)
+            got = len(data)
+            view[at : at + got] = data
         if not got:
             raise CheckpointError("the file is cut short")
         at += got

@@ -569,14 +569,29 @@ def _reads_into(f):
     return not isinstance(f, io.IOBase) and all(callable(getattr(f, name, None)) for name in methods)
 
 
+class _Seekable:
+    """A file that can seek, and says so."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def seekable(self):
+        return True
+
+
 @contextlib.contextmanager
 def _opened(f):
     """`f` as a seekable file; one that cannot seek (a decompressor) is read into memory."""
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             yield file
-    elif isinstance(f, (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO)) or _reads_into(f):
+    elif isinstance(f, (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO)):
         yield f
+    elif _reads_into(f):
+        yield f if hasattr(f, "seekable") else _Seekable(f)
     else:
         start = f.tell()
         whole = io.BytesIO(f.read())
