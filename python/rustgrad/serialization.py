@@ -32,6 +32,7 @@ from . import _C, _utils
 from ._archive import LENGTHS, entry_bytes, entry_into, exactly, fill_exactly, is_plain
 from ._C import Tensor
 from ._C import device as _device
+from ._checkpoint_files import Sink, opened
 from ._formats import strided
 from ._renamed import is_renamed
 from ._safe_globals import (
@@ -193,31 +194,13 @@ def save(
     pickler = _pickler(pickle_module or pickle, data, pickle_protocol)
     pickler.dump(obj)
     root = os.path.splitext(os.path.basename(os.fspath(f)))[0] if is_path else "archive"
-    with zipfile.ZipFile(f if is_path else _Sink(f), "w", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(f if is_path else Sink(f), "w", zipfile.ZIP_STORED) as archive:
         _entry(archive, f"{root}/data.pkl", data.getvalue())
         if not _disable_byteorder_record:
             _entry(archive, f"{root}/byteorder", b"little")
         for storage, place in pickler.storages.items():
             _lend(storage, functools.partial(_entry, archive, f"{root}/data/{place}"))
         _entry(archive, f"{root}/version", b"3\n")
-
-
-class _Sink:
-    """A file written sequentially: a compressing or sending file cannot seek."""
-
-    def __init__(self, file):
-        self.file, self.at = file, 0
-
-    def write(self, data):
-        self.file.write(data)
-        self.at += len(data)
-        return len(data)
-
-    def tell(self):
-        return self.at
-
-    def flush(self):
-        getattr(self.file, "flush", lambda: None)()
 
 
 def _write_legacy(f, obj, module, protocol):
@@ -231,7 +214,7 @@ def _write_legacy(f, obj, module, protocol):
     pickler.legacy = True
     pickler.dump(obj)
     pickle.dump(list(pickler.storages.values()), head, protocol)
-    with open(f, "wb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(_Sink(f)) as file:
+    with open(f, "wb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(Sink(f)) as file:
         file.write(head.getvalue())
         for storage, place in pickler.storages.items():
             file.write(struct.pack("<q", storage.nbytes() // pickler.kinds[place].itemsize))
@@ -501,7 +484,7 @@ def load(
             return _Careful(file, fetch, place, options["encoding"])
         return _trusting(pickle_module or pickle, file, fetch, place, options)
 
-    with _naming(os.fspath(f) if is_path else None), _opened(f) as file:
+    with _naming(os.fspath(f) if is_path else None), opened(f) as file:
         start = file.tell()
         magic = file.read(4)
         if not magic:
@@ -514,7 +497,7 @@ def load(
 
 def get_unsafe_globals_in_checkpoint(f: str | PathLike[str] | IO[bytes]) -> list[str]:
     """The names in a checkpoint (path or binary file) that `load` would currently reject, as "module.name"."""
-    with _naming(None), _opened(f) as file, zipfile.ZipFile(file) as archive:
+    with _naming(None), opened(f) as file, zipfile.ZipFile(file) as archive:
         name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
         if name is None:
             raise CheckpointError("the archive is no checkpoint; expected an entry data.pkl")
@@ -561,42 +544,6 @@ def _trouble(error):
     if isinstance(error, zipfile.BadZipFile) and ("not a zip" in words or "EOCD" in words):
         return "the directory at the archive's end is missing: the file is cut short"
     return words or type(error).__name__
-
-
-def _reads_into(f):
-    """Whether an object of another kind than Python's files, whose decompressors are slow to seek, can be used as a file."""
-    methods = ("read", "readinto", "readline", "seek", "tell")
-    return not isinstance(f, io.IOBase) and all(callable(getattr(f, name, None)) for name in methods)
-
-
-class _Seekable:
-    """A file that can seek, and says so."""
-
-    def __init__(self, file):
-        self._file = file
-
-    def __getattr__(self, name):
-        return getattr(self._file, name)
-
-    def seekable(self):
-        return True
-
-
-@contextlib.contextmanager
-def _opened(f):
-    """`f` as a seekable file; one that cannot seek (a decompressor) is read into memory."""
-    if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as file:
-            yield file
-    elif isinstance(f, (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO)):
-        yield f
-    elif _reads_into(f):
-        yield f if hasattr(f, "seekable") else _Seekable(f)
-    else:
-        start = f.tell()
-        whole = io.BytesIO(f.read())
-        yield whole
-        f.seek(start + whole.tell())
 
 
 def _load_zip(file, map_location, mapped, unpickler):

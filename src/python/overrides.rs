@@ -215,6 +215,7 @@ fn asked<'py>(py: Python<'py>, positional: &[*mut PyObject], keywords: &[(&str, 
     }
 }
 
+/// `offer`, to these classes.
 fn offer_to<'py>(
     py: Python<'py>,
     takers: &[Taker<'py>],
@@ -252,15 +253,11 @@ fn offer_to<'py>(
 }
 
 /// The answer as the result of a call; an error where everybody who was asked declined.
-fn accepted(
-    function: &Bound<PyAny>,
-    takers: impl FnOnce() -> Vec<Py<PyType>>,
-    answer: Bound<PyAny>,
-) -> PyResult<*mut PyObject> {
+fn accepted(function: &Bound<PyAny>, takers: &[Taker], answer: Bound<PyAny>) -> PyResult<*mut PyObject> {
     if !answer.is(function.py().NotImplemented()) {
         return Ok(answer.into_ptr());
     }
-    let classes: String = takers().iter().map(|c| format!("\n  - {c}")).collect();
+    let classes: String = takers.iter().map(|(class, _)| format!("\n  - {class}")).collect();
     Err(raised::<PyTypeError>(format!(
         "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n{classes}",
         function.getattr("__name__")?
@@ -276,9 +273,9 @@ pub fn call(py: Python, function: *mut PyObject, given: &Given) -> PyResult<Opti
     // SAFETY: the op object of a call in progress.
     let function = unsafe { Bound::from_borrowed_ptr(py, function) };
     let keywords = named(py, given);
-    let Some(answer) = offer(py, &function, given.positional, &keywords)? else { return Ok(None) };
-    let classes = || asked(py, given.positional, &keywords).into_iter().map(|t| t.0.unbind()).collect();
-    accepted(&function, classes, answer).map(Some)
+    let takers = asked(py, given.positional, &keywords);
+    let Some(answer) = offer_to(py, &takers, &function, given.positional, &keywords)? else { return Ok(None) };
+    accepted(&function, &takers, answer).map(Some)
 }
 
 /// The class of sparse tensors, once there are any.
@@ -317,7 +314,7 @@ pub fn method<'py>(
     }
     let function = function()?;
     let Some(answer) = offer_to(py, &takers, &function, &positional, &keywords)? else { return Ok(None) };
-    accepted(&function, || takers.into_iter().map(|t| t.0.unbind()).collect(), answer).map(Some)
+    accepted(&function, &takers, answer).map(Some)
 }
 
 /// An attribute of the class `Tensor`.
