@@ -34,15 +34,13 @@ class _Finder:
                 text = f"No module named {spec.name!r}: rustgrad has no {name!r}"
                 raise ModuleNotFoundError(text, name=spec.name) from None
             raise
-        # The import system writes the new name into the module; both names must lead to one object.
-        self._kept = (module, module.__spec__, module.__loader__, module.__name__)
+        # The import system writes the new name into the module, which keeps its own.
+        spec.loader_state = (module.__spec__, module.__loader__, module.__name__)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
-        asked, kept = module.__spec__.name, self._kept[0]
-        _, module.__spec__, module.__loader__, module.__name__ = self._kept
-        sys.modules[asked] = kept
+        module.__spec__, module.__loader__, module.__name__ = module.__spec__.loader_state
 
 
 def install() -> None:

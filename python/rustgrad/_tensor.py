@@ -140,7 +140,6 @@ class _Methods:
         _C._set_(self, source, storage_offset, size, stride)
         return self
 
-    # --- values ----------------------------------------------------------------------------------------------
     # --- autograd --------------------------------------------------------------------------------------------
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Adds the gradient of this tensor with respect to each leaf to the leaf's `.grad`.

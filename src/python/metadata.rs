@@ -138,8 +138,7 @@ unsafe extern "C" fn call<const I: usize>(
         if overrides::active() {
             // SAFETY: the interpreter's promise.
             let given = unsafe { parse::Given::new(args, n, names) };
-            let function = || overrides::of_class(py, &m.name.to_string_lossy());
-            if let Some(answer) = overrides::method(py, function, Some(o), &given)? {
+            if let Some(answer) = overrides::method_of(py, m.name, o, &given)? {
                 return Ok(answer);
             }
         }

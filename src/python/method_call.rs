@@ -68,8 +68,7 @@ pub unsafe extern "C" fn border<M: Call>(
         if overrides::active() {
             // SAFETY: the interpreter's promise.
             let given = unsafe { parse::Given::new(args, n as usize, names) };
-            let function = || overrides::of_class(py, &M::name().to_string_lossy());
-            if let Some(answer) = overrides::method(py, function, Some(o), &given)? {
+            if let Some(answer) = overrides::method_of(py, M::name(), o, &given)? {
                 return Ok(answer);
             }
         }

@@ -34,7 +34,7 @@ unsafe extern "C" fn vectorcall(
     // SAFETY: `o` is one of our objects.
     let function = unsafe { (*o.cast::<Overridable>()).function };
     if overrides::active() {
-        let answer = guard_object(|py| {
+        return guard_object(|py| {
             // SAFETY: the arguments of a vectorcall in progress, and the object that is called.
             let (given, o) = unsafe { (Given::new(args, nargsf, names), Bound::from_borrowed_ptr(py, o)) };
             match overrides::method(py, || Ok(o), None, &given)? {
@@ -43,7 +43,6 @@ unsafe extern "C" fn vectorcall(
                 None => Ok(unsafe { ffi::PyObject_Vectorcall(function, args, nargsf, names) }),
             }
         });
-        return answer;
     }
     // SAFETY: as above.
     unsafe { ffi::PyObject_Vectorcall(function, args, nargsf, names) }

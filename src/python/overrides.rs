@@ -16,6 +16,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use rustgrad::tensor::Tensor;
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
+use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -315,6 +316,11 @@ pub fn method<'py>(
     let function = function()?;
     let Some(answer) = offer_to(py, &takers, &function, &positional, &keywords)? else { return Ok(None) };
     accepted(&function, &takers, answer).map(Some)
+}
+
+/// `method`, for the method of this name called on the tensor `o`.
+pub fn method_of(py: Python, name: &CStr, o: *mut PyObject, given: &Given) -> PyResult<Option<*mut PyObject>> {
+    method(py, || of_class(py, &name.to_string_lossy()), Some(o), given)
 }
 
 /// An attribute of the class `Tensor`.

@@ -69,12 +69,36 @@ def _called(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[An
     return [getattr(getattr(ops.aten, one), overload) for one in names.split()]
 
 
+class _Result:
+    """A tensor that is kept, without its history: whoever keeps that keeps the graph."""
+
+    def __init__(self, t: Tensor) -> None:
+        self.tensor, self.requires_grad, self.version = t.detach(), t.requires_grad, t._version
+
+    def again(self, may_change: bool) -> Tensor:
+        """The tensor as a result of an op: one that requires grad is no leaf."""
+        if not may_change and self.tensor._version != self.version:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return _Again.apply(empty(0, requires_grad=True), self) if self.requires_grad else self.tensor.data
+
+
+class _Again(Function):
+    @staticmethod
+    def forward(ctx: Any, requires: Tensor, result: _Result) -> Tensor:
+        """The memory of what was kept."""
+        return result.tensor.data
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        """None: a recomputation is not differentiated."""
+        return None, None
+
+
 class _Kept:
-    """A result that is kept, and what its op has saved of its arguments, in order."""
+    """The results of an op, which of its arguments it has saved, in order, and where it has left the generators."""
 
     def __init__(self, out: Any, places: list[int], drawn: Any) -> None:
-        self.out = tree_map(lambda t: (t.detach(), t.requires_grad, t._version) if isinstance(t, Tensor) else t, out)
-        self.kept = [t for t in tree_leaves(out) if isinstance(t, Tensor)]
+        self.out = tree_map(lambda t: _Result(t) if isinstance(t, Tensor) else t, out)
         self.places, self.drawn = places, drawn
 
 
@@ -148,37 +172,7 @@ class _Mode(TorchFunctionMode):
                 packing.pack(given[place])
         if kept.drawn is not None:
             _C._set_rng_states(*kept.drawn)
-        if not self.may_change and any(t._version != v for t, v in zip(kept.kept, _versions(kept.out), strict=True)):
-            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
-        return tree_map(_given, kept.out, is_leaf=_is_record)
-
-
-def _is_record(value: Any) -> bool:
-    return type(value) is tuple and len(value) == 3 and isinstance(value[0], Tensor) and isinstance(value[1], bool)
-
-
-class _Again(Function):
-    """A result as one of an op: it requires grad, is no leaf, and has the memory of what was kept."""
-
-    @staticmethod
-    def forward(ctx: Any, requires: Tensor, kept: list[Tensor]) -> Tensor:
-        """The tensor in the list."""
-        return kept[0].data
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        """None: a recomputation is not differentiated."""
-        return None, None
-
-
-def _given(value: Any) -> Any:
-    if not _is_record(value):
-        return value
-    return _Again.apply(empty(0, requires_grad=True), [value[0]]) if value[1] else value[0].data
-
-
-def _versions(out: Any) -> list[int]:
-    return [value[2] for value in tree_leaves(out, is_leaf=_is_record) if _is_record(value)]
+        return tree_map(lambda r: r.again(self.may_change) if isinstance(r, _Result) else r, kept.out)
 
 
 def _is_alias(given: Tensor, facts: Any, saved: Tensor) -> bool:
