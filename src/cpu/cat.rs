@@ -5,14 +5,17 @@
 
 use super::nontemporal::{fence, is_large, move_past_cache};
 use super::parallel::par_for;
+use super::row_copy::copy_rows;
 use super::view::{SendPtr, View, ensure};
 use crate::error::Result;
 use smallvec::SmallVec;
 
 /// Minimum elements per task.
 const GRAIN: usize = 1 << 16;
-/// Length of a run, in bytes, from which `memcpy` pays.
-const RUN: usize = 16;
+/// Bytes of the result that are written at a time.
+const BLOCK: usize = 1 << 14;
+/// Bytes of a row from which a large result is written with non-temporal stores.
+const LINE: usize = 128;
 
 /// A contiguous part: where it lies, and its elements in each row.
 type Part = (*const u8, usize);
@@ -26,19 +29,19 @@ pub fn join(rows: usize, views: &[View], out: View) -> Result<bool> {
     let parts: SmallVec<[Part; 4]> = views.iter().map(|v| (v.ptr.cast_const(), v.numel() / rows)).collect();
     let parts = &parts[..];
     let (size, out) = (out.dtype.size(), out.ptr);
-    let (least, most) = parts.iter().fold((usize::MAX, 0), |(l, m), p| (l.min(p.1), m.max(p.1)));
     // SAFETY: together the parts have the elements of the result, and lie apart; the type has the element's size.
     unsafe {
-        if least == 1 && most == 1 {
-            return Ok(match size {
+        if parts.iter().all(|p| p.1 == 1) && (2..=4).contains(&parts.len()) {
+            match size {
                 1 => alternate::<u8>(rows, parts, out.cast()),
                 2 => alternate::<u16>(rows, parts, out.cast()),
                 4 => alternate::<u32>(rows, parts, out.cast()),
                 8 => alternate::<u64>(rows, parts, out.cast()),
                 _ => alternate::<[u64; 2]>(rows, parts, out.cast()),
-            });
+            }
+            return Ok(true);
         }
-        if rows < 2 || least * size < RUN || most > GRAIN {
+        if rows < 2 || parts.iter().any(|p| p.1 > GRAIN) {
             return Ok(false);
         }
         runs(size, rows, parts, out);
@@ -52,15 +55,20 @@ unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
     let large = is_large(rows * width * size);
     let parts: Vec<_> = parts.iter().map(|&(p, n)| (SendPtr(p.cast_mut()), n * size)).collect();
     let out = SendPtr(out);
-    par_for(rows, GRAIN / width, |range| {
-        let mut to = range.start * width * size;
-        for row in range {
+    let width = width * size;
+    // Rows that stay in the cache while every part is written to them.
+    let block = (BLOCK / width).max(1);
+    par_for(rows, GRAIN * size / width, |range| {
+        for start in range.clone().step_by(block) {
+            let (count, mut to) = (block.min(range.end - start), start * width);
             for (part, bytes) in &parts {
+                let from = start * bytes;
                 // SAFETY: rows are disjoint, and within the operands; `fence` follows.
                 unsafe {
-                    match large {
-                        true => move_past_cache(part.at(row * bytes), out.at(to), *bytes),
-                        false => std::ptr::copy_nonoverlapping(part.at(row * bytes), out.at(to), *bytes),
+                    match large && *bytes >= LINE {
+                        true => (0..count)
+                            .for_each(|r| move_past_cache(part.at(from + r * bytes), out.at(to + r * width), *bytes)),
+                        false => copy_rows(count, *bytes, (part.at(from), *bytes), (out.at(to), width)),
                     }
                 }
                 to += bytes;
@@ -72,18 +80,16 @@ unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
     });
 }
 
-/// SAFETY: as `join`.
-unsafe fn alternate<T: Copy>(rows: usize, parts: &[Part], out: *mut T) -> bool {
+/// SAFETY: as `join`, with two to four parts.
+unsafe fn alternate<T: Copy>(rows: usize, parts: &[Part], out: *mut T) {
     // SAFETY: the caller's promise.
     unsafe {
         match parts.len() {
             2 => weave::<T, 2>(rows, parts, out),
             3 => weave::<T, 3>(rows, parts, out),
-            4 => weave::<T, 4>(rows, parts, out),
-            _ => return false,
+            _ => weave::<T, 4>(rows, parts, out),
         }
     }
-    true
 }
 
 /// SAFETY: as `join`, with `N` parts.
@@ -141,8 +147,7 @@ mod tests {
             }
         }
         assert!(check(300, &[32, 1000, 47], |i| i as u32) && check(90_000, &[64, 65], |i| i as u64));
-        assert!(
-            !check(10, &[1; 5], |i| i as u32) && !check(10, &[1, 2], |i| i as u32) && !check(1, &[99; 2], |i| i as u64)
-        );
+        assert!(check(10, &[1; 5], |i| i as u32) && check(100_000, &[1, 0, 2], |i| i as u16));
+        assert!(!check(1, &[99; 2], |i| i as u64) && !check(2, &[9, GRAIN + 1], |i| i as u8));
     }
 }

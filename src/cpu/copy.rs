@@ -1,15 +1,16 @@
 //! Copies and fills: any strides to any strides, any dtype to any dtype.
 //!
 //! If both operands have contiguous runs, whole runs are copied (`runs`): contiguous tensors, the parts of `cat`,
-//! `stack`, `repeat`, `roll` and crops. Otherwise tiles are gathered, converted and scattered through L1. Results too
-//! large for the cache are written with non-temporal stores (`stream`).
+//! `stack`, `repeat`, `roll`, crops, the heads of attention. Otherwise tiles are gathered, converted and scattered through L1. Results too
+//! large for the cache are written with non-temporal stores (`nontemporal`).
 
 use super::contiguous::TaskShared;
 use super::convert::{ConvertFn, converter};
-use super::lines::for_runs;
+use super::lines::{LINE, for_runs};
 use super::map::{Input, Output, store};
 use super::nontemporal::{fence, is_large, move_past_cache};
 use super::parallel::par_for;
+use super::row_copy::copy_rows;
 use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Walk, is_contiguous};
 use crate::dtype::Scalar;
@@ -17,7 +18,7 @@ use crate::layout::Dims;
 
 /// Minimum elements per task.
 const GRAIN: usize = 1 << 17;
-/// Length of a run, in bytes, from which runs are copied directly instead of tiles.
+/// Length of a run, in bytes, from which it may be written with non-temporal stores.
 const RUN: usize = 128;
 
 /// `out[i] = src[i]`, cast to the output's dtype.
@@ -56,9 +57,10 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
         // SAFETY: both are contiguous runs of equal length.
         return unsafe { run(n, ptr, from, out.ptr, to, step) };
     }
-    if step.is_none() && space.run_bytes(to) >= RUN {
+    let contiguous = space.run_bytes(to);
+    if step.is_none() && contiguous > to {
         // SAFETY: the runs cover the operands.
-        return unsafe { runs(&space, to, ptr, out.ptr, large) };
+        return unsafe { runs(&space, to, ptr, out.ptr, large && contiguous >= RUN) };
     }
     let grain = GRAIN.div_ceil(space.len);
     let (src, dst) = (TaskShared(ptr), TaskShared(out.ptr));
@@ -111,27 +113,35 @@ unsafe fn repeat(rows: usize, bytes: usize, src: *const u8, dst: *mut u8) {
 /// SAFETY: every element of the space is in bounds; the operands do not overlap.
 unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: bool) {
     let (src, dst) = (TaskShared(src), TaskShared(dst));
-    let each = |[o, i]: [usize; 2], n: usize| {
-        // SAFETY: runs lie within the space and are disjoint; `fence` follows.
-        unsafe {
-            let (src, dst) = (src.get().add(i * size), dst.get().add(o * size));
-            if large {
-                move_past_cache(src, dst, n * size);
-            } else {
-                std::ptr::copy_nonoverlapping(src, dst, n * size);
-            }
-        }
-    };
     // All destinations of a source run consecutively, so that the source is read once.
     let mut order: Dims = (0..space.shape.len()).collect();
     let outer = order.len().saturating_sub(1);
     order[..outer].sort_by_key(|&d| space.strides[1][d] == 0);
     let pick = |v: &Dims| order.iter().map(|&d| v[d]).collect::<Dims>();
-    for_runs(&pick(&space.shape), [&pick(&space.strides[0]), &pick(&space.strides[1])], GRAIN, each, || {
+    let (shape, to, from) = (pick(&space.shape), pick(&space.strides[0]), pick(&space.strides[1]));
+    // Runs lie within the space and are disjoint.
+    let copy = |[o, i]: [usize; 2], (count, bytes): (usize, usize), [to, from]: [usize; 2]| {
+        let (src, dst) = (src.get().wrapping_add(i * size), dst.get().wrapping_add(o * size));
+        let (from, to) = (from * size, to * size);
+        // SAFETY: the caller's promise; `fence` follows.
+        match large {
+            true => (0..count).for_each(|r| unsafe { move_past_cache(src.add(r * from), dst.add(r * to), bytes) }),
+            false => unsafe { copy_rows(count, bytes, (src, from), (dst, to)) },
+        }
+    };
+    let done = || {
         if large {
             fence()
         }
-    });
+    };
+    let n = shape.last().copied().unwrap_or(1);
+    if n >= LINE || outer == 0 {
+        let each = |at: [usize; 2], n: usize| copy(at, (1, n * size), [0, 0]);
+        return for_runs(&shape, [&to, &from], LINE, GRAIN, each, done);
+    }
+    let steps = [to[outer - 1], from[outer - 1]];
+    let rows = |at: [usize; 2], count: usize| copy(at, (count, n * size), steps);
+    for_runs(&shape[..outer], [&to[..outer], &from[..outer]], LINE / n, GRAIN / n, rows, done);
 }
 
 /// SAFETY: `n` elements each, of sizes `from` and `to`, not overlapping.

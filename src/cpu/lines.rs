@@ -4,7 +4,7 @@ use super::parallel::par_for;
 use crate::layout::{Dims, Odometer, coalesce};
 
 /// Maximum elements of a line per call.
-const LINE: usize = 8192;
+pub const LINE: usize = 8192;
 /// Minimum elements per task.
 const TASK: usize = 1 << 15;
 
@@ -20,14 +20,15 @@ pub fn for_lines<const N: usize>(
     }
     let (dims, merged) = coalesce(shape, strides);
     let steps: [usize; N] = std::array::from_fn(|k| merged[k].last().copied().unwrap_or(1));
-    for_runs(&dims, std::array::from_fn(|k| &merged[k][..]), TASK, |at, n| f(at, n, steps), || ());
+    for_runs(&dims, std::array::from_fn(|k| &merged[k][..]), LINE, TASK, |at, n| f(at, n, steps), || ());
 }
 
-/// `for_lines` along the last dimension of a shape that is already merged and not empty; `task` is the minimum number
-/// of elements per task, and `done` is called at the end of each.
+/// `for_lines` along the last dimension of a shape that is already merged and not empty; `longest` is the maximum of elements per
+/// call, `task` the minimum per task, and `done` is called at the end of each.
 pub fn for_runs<const N: usize>(
     shape: &[usize],
     strides: [&[usize]; N],
+    longest: usize,
     task: usize,
     f: impl Fn([usize; N], usize) + Sync,
     done: impl Fn() + Sync,
@@ -36,13 +37,13 @@ pub fn for_runs<const N: usize>(
     let steps: [usize; N] = std::array::from_fn(|k| strides[k].last().copied().unwrap_or(1));
     let dims = &shape[..shape.len().saturating_sub(1)];
     let outer = strides.map(|s| &s[..dims.len()]);
-    let pieces = n.div_ceil(LINE);
+    let pieces = n.div_ceil(longest);
     let units = dims.iter().product::<usize>() * pieces;
-    par_for(units, task / n.min(LINE), |range| {
+    par_for(units, task / n.min(longest), |range| {
         let mut at = Odometer::new(dims, outer, range.start / pieces);
         for unit in range {
-            let start = unit % pieces * LINE;
-            let count = LINE.min(n - start);
+            let start = unit % pieces * longest;
+            let count = longest.min(n - start);
             f(std::array::from_fn(|k| at.offsets[k] + start * steps[k]), count);
             if start + count == n {
                 at.step();

@@ -57,6 +57,7 @@ pub mod resample;
 mod runs;
 pub mod scan;
 pub mod rnn;
+mod row_copy;
 pub mod search;
 pub mod sequence;
 pub mod shared;

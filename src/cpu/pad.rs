@@ -3,13 +3,15 @@
 //! A unit of work is one row along the last dimension of the result, or, backwards, all rows of the result that read one
 //! plane of the input.
 
-use super::parallel::try_par_for;
+use super::parallel::{par_for, try_par_for};
+use super::row_copy::{CopyRow, RowLoop, for_rows};
 use super::runs::{Reader, Writer};
-use super::view::{View, ensure};
+use super::view::{SendPtr, View, ensure};
 use crate::cpu::arith::Arith;
 use crate::dtype::{DType, c64, c128};
 use crate::error::Result;
 use crate::rt::reserve::filled;
+use std::ops::Range;
 
 /// Elements per task.
 const TASK: usize = 1 << 13;
@@ -99,25 +101,55 @@ pub fn pad(input: View, source: &Source, out: View) -> Result<()> {
 fn rows<W: Copy>(planes: &Planes, input: &View, out: &View) -> Result<()> {
     let last = planes.last();
     let (first, run) = longest_run(last);
-    let width = *planes.shape.last().unwrap_or(&0);
-    try_par_for(planes.count * planes.rows, TASK / planes.size.max(1), |range| {
-        for unit in range {
-            let (plane, row) = (unit / planes.rows, unit % planes.rows);
-            let from = input.at(plane * planes.inner + planes.start(row)) as *const W;
-            let to = out.at(unit * planes.size) as *mut W;
+    let mut starts = filled(0, planes.rows)?;
+    starts.iter_mut().enumerate().for_each(|(row, start)| *start = planes.start(row));
+    let (input, out) = (SendPtr(input.ptr as *mut W), SendPtr(out.ptr as *mut W));
+    par_for(planes.count * planes.rows, TASK / planes.size.max(1), |range| {
+        let edges = [0..first, first + run..last.len()];
+        let (input, out) = (input.at(0), out.at(0));
+        for_rows(run * size_of::<W>(), Padded { planes, last, first, edges, starts: &starts, input, out, range });
+    });
+    Ok(())
+}
+
+/// Rows of the result, from one in the middle of a plane on.
+struct Padded<'a, W> {
+    planes: &'a Planes<'a>,
+    last: &'a [usize],
+    /// Where the longest run begins in a row, and what lies beside it.
+    first: usize,
+    edges: [Range<usize>; 2],
+    /// Where each row of a plane begins in the input.
+    starts: &'a [usize],
+    input: *const W,
+    out: *mut W,
+    range: Range<usize>,
+}
+impl<W: Copy> RowLoop for Padded<'_, W> {
+    type Output = ();
+    #[inline(always)]
+    fn run<C: CopyRow>(self, copy: C) {
+        let (mut plane, mut row) = (self.range.start / self.planes.rows, self.range.start % self.planes.rows);
+        for unit in self.range {
             // SAFETY: `Planes::new` has seen that tables lead into the input; each row of the result is written by one task.
             unsafe {
-                let (x, y) = (std::slice::from_raw_parts(from, width), std::slice::from_raw_parts_mut(to, last.len()));
-                if run > 0 {
-                    y[first..first + run].copy_from_slice(&x[last[first]..last[first] + run]);
+                let from = self.input.add(plane * self.planes.inner + self.starts[row]);
+                let to = self.out.add(unit * self.planes.size);
+                if let Some(&start) = self.last.get(self.first) {
+                    copy.copy(from.add(start).cast(), to.add(self.first).cast());
                 }
-                for i in (0..first).chain(first + run..last.len()) {
-                    y[i] = x[last[i]];
+                for edge in &self.edges {
+                    for i in edge.clone() {
+                        *to.add(i) = *from.add(self.last[i]);
+                    }
                 }
             }
+            row += 1;
+            if row == self.planes.rows {
+                (plane, row) = (plane + 1, 0);
+            }
         }
-        Ok(())
-    })
+    }
 }
 
 /// The gradient of `pad`: each element of row-major `grad` is added to the one of row-major `dx` that it read.

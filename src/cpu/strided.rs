@@ -4,6 +4,8 @@
 //! plane are far apart in memory but its columns are not (a transposed operand), it is traversed column by column: with
 //! planes of 16 x 64 every cache line is fully used while it is still in L1.
 
+use super::row_copy::{copy_rows, splat_rows};
+
 /// One dimension of a block: its size and its stride in elements.
 pub type Dim = (usize, usize);
 
@@ -177,6 +179,11 @@ unsafe fn gather_block<U: Copy>(src: *const U, dims: &[Dim], dst: *mut U) {
             [rows, cols] if by_columns(rows, cols) => {
                 transpose(src, rows.1, cols.1, dst, cols.0, 1, rows.0, cols.0);
             }
+            [(rows, step), (n, 1)] => {
+                let bytes = size_of::<U>();
+                copy_rows(rows, n * bytes, (src.cast(), step * bytes), (dst.cast(), n * bytes));
+            }
+            [(rows, step), (n, 0)] => splat_rows(rows, n, (src, step), dst),
             [(n, stride), ref inner @ ..] => {
                 let step: usize = inner.iter().map(|d| d.0).product();
                 for i in 0..n {
@@ -211,6 +218,10 @@ unsafe fn scatter_block<U: Copy>(src: *const U, dst: *mut U, dims: &[Dim]) {
             [rows, cols] if by_columns(rows, cols) => {
                 // With rows and columns exchanged: distant elements are written last.
                 transpose(src, 1, cols.0, dst, cols.1, rows.1, cols.0, rows.0);
+            }
+            [(rows, step), (n, 1)] => {
+                let bytes = size_of::<U>();
+                copy_rows(rows, n * bytes, (src.cast(), n * bytes), (dst.cast(), step * bytes));
             }
             [(n, stride), ref inner @ ..] => {
                 let step: usize = inner.iter().map(|d| d.0).product();

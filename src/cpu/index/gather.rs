@@ -5,9 +5,11 @@
 use super::{Found, at_use, out_of_range, out_of_reach};
 use crate::cpu::lines::{Others, for_lines};
 use crate::cpu::parallel::par_for;
+use crate::cpu::row_copy::{CopyRow, RowLoop, for_rows};
 use crate::cpu::view::{View, ensure};
 use crate::error::Result;
 use crate::layout::Dims;
+use std::ops::Range;
 
 /// `out[i][j][k] = input[i][index[i][j][k]][k]` for `dim` 1; `out` has the shape of `index`.
 pub fn gather(input: View, dim: usize, index: View, out: View) -> Result<()> {
@@ -114,6 +116,10 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
     let runs = others.count();
     let whole = runs == 1 && (run == 1 || (d_out, d_in) == (1, 1));
     par_for(count, (1 << 15) / (runs * run), |range| {
+        if whole {
+            let (input, out) = ((input.ptr.cast_const(), stride * bytes), (out.ptr, out_step * bytes));
+            return for_rows(run * bytes, Selected { input, size, index, out, range, found: &found });
+        }
         for i in range {
             // SAFETY: the caller's promise about the index; positions are below the size, slices of the result are
             // disjoint.
@@ -125,11 +131,6 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
                         continue;
                     }
                 };
-                if whole {
-                    let (src, dst) = (input.at(place * stride), out.at(i * out_step));
-                    std::ptr::copy_nonoverlapping(src, dst, run * bytes);
-                    continue;
-                }
                 let mut at = others.walk(0);
                 for _ in 0..runs {
                     let dst = out.at(i * out_step + at.offsets[0]);
@@ -145,6 +146,32 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
         }
     });
     found.result()
+}
+
+/// Rows of contiguous elements, one for each index of a range; steps are in bytes.
+struct Selected<'a> {
+    input: (*const u8, usize),
+    size: usize,
+    index: View<'a>,
+    out: (*mut u8, usize),
+    range: Range<usize>,
+    found: &'a Found,
+}
+impl RowLoop for Selected<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<C: CopyRow>(self, row: C) {
+        let step = self.index.dim(0).1;
+        for i in self.range {
+            // SAFETY: the promise of `slices`; rows that were found are within the input.
+            unsafe {
+                match at_use(self.index.at(i * step) as *const i64, self.size) {
+                    Ok(place) => row.copy(self.input.0.add(place * self.input.1), self.out.0.add(i * self.out.1)),
+                    Err(bad) => self.found.report(i, bad),
+                }
+            }
+        }
+    }
 }
 
 /// Copies `n` elements, each operand's a step apart; a step of zero reads one element.
