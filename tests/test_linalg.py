@@ -322,3 +322,32 @@ def test_second_gradient_of_the_determinant_of_any_rank(n, rank, dtype):
             change = determinant_slope(ahead, weights)[0] - determinant_slope(behind, weights)[0]
             want[i, j] += unit * (change * weights).real.sum() / (2 * step)
     np.testing.assert_allclose(got, want, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [1, 3, 8, 9])
+def test_small_matrices_of_a_batch_are_worked_on_together_with_the_same_results(n, dtype):
+    """Eight at a time, to the bit what each gives alone; singular ones and ones with NaN among them; any strides."""
+    torch.manual_seed(n)
+    a = torch.randn(3, 7, n, n, dtype=dtype).mT
+    a[0, 1] = 0
+    a[1, 2, 0, 0] = float("nan")
+    positive = a @ a.mT
+    positive[2, 3] = -1
+    b = torch.randn(3, 7, 2, n, dtype=dtype).mT
+    several = [
+        torch.linalg.det(a),
+        *torch.linalg.inv_ex(a),
+        *torch.linalg.solve_ex(a, b),
+        *torch.linalg.cholesky_ex(positive),
+    ]
+    for i in range(3):
+        for j in range(7):
+            one = [
+                torch.linalg.det(a[i, j]),
+                *torch.linalg.inv_ex(a[i, j]),
+                *torch.linalg.solve_ex(a[i, j], b[i, j]),
+                *torch.linalg.cholesky_ex(positive[i, j]),
+            ]
+            for whole, alone in zip(several, one, strict=True):
+                np.testing.assert_array_equal(whole[i, j].numpy(), alone.numpy())

@@ -20,6 +20,11 @@ pub trait Field: Element + ComplexFloat<Real: Element> {
     }
 }
 
+/// Real element types.
+pub trait Real: Field<Real = Self> + PartialOrd {}
+impl Real for f32 {}
+impl Real for f64 {}
+
 /// Types in which spectra are computed.
 pub trait Double: Field<Double = Self> + ComplexFloat<Real = f64> + faer::traits::ComplexField<Real = f64> {}
 

@@ -9,6 +9,7 @@
 pub mod batch;
 pub mod exponential;
 pub mod factor;
+pub mod lanes;
 pub mod ldl;
 pub mod mat;
 pub mod reflect;
@@ -16,5 +17,5 @@ pub mod scaling;
 pub mod spectrum;
 pub mod triangular;
 
-pub use self::batch::{At, Batch, over};
-pub use self::mat::{Field, Mat};
+pub use self::batch::{At, Batch, Group, over};
+pub use self::mat::{Field, Mat, Real};

@@ -6,7 +6,7 @@
 use super::checks::*;
 use super::on_gpu;
 use super::solve::{compatible, triangular};
-use crate::cpu::linalg::{At, Batch, Field, factor};
+use crate::cpu::linalg::{At, Batch, Field, Group, Real, factor, lanes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
@@ -24,6 +24,14 @@ impl Batch for Cholesky {
         at.store(1, &a);
         at.store_number(2, failed as i32);
         Ok(())
+    }
+    const IN_LANES: bool = true;
+    #[inline(always)]
+    fn lanes<T: Real>(&self, group: &Group<T>) {
+        let mut a = group.matrices(0);
+        let failed = lanes::cholesky(&mut a);
+        group.store(1, &a);
+        group.store_numbers(2, &failed);
     }
 }
 

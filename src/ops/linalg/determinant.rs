@@ -5,7 +5,7 @@ use super::on_gpu;
 use super::solve::INV_EX;
 use super::svd::SVD_STEP;
 use crate::cpu::linalg::triangular::solve_factored;
-use crate::cpu::linalg::{At, Batch, Field, Mat, factor};
+use crate::cpu::linalg::{At, Batch, Field, Group, Mat, Real, factor, lanes};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::*;
@@ -36,6 +36,11 @@ impl Batch for Det {
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         at.store_number(1, factors(&mut at.matrix(0))?.into_iter().fold(T::one(), |x, f| x * f));
         Ok(())
+    }
+    const IN_LANES: bool = true;
+    #[inline(always)]
+    fn lanes<T: Real>(&self, group: &Group<T>) {
+        group.store_numbers(1, &lanes::determinants(&mut group.matrices(0)));
     }
 }
 

@@ -3,7 +3,8 @@
 use super::checks::*;
 use super::on_gpu;
 use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
-use crate::cpu::linalg::{At, Batch, Field, Mat};
+use crate::cpu::linalg::lanes::{self, Block};
+use crate::cpu::linalg::{At, Batch, Field, Group, Mat, Real};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::support::batch_linalg;
@@ -22,6 +23,16 @@ impl Batch for Inverse {
         at.store(1, &x);
         at.store_number(2, singular as i32);
         Ok(())
+    }
+    const IN_LANES: bool = true;
+    #[inline(always)]
+    fn lanes<T: Real>(&self, group: &Group<T>) {
+        let mut a = group.matrices(0);
+        let mut x = Block::identity(a.rows);
+        let singular = lanes::lu(&mut a, &mut x).singular;
+        lanes::solve_factored(&a, &mut x);
+        group.store(1, &x);
+        group.store_numbers(2, &singular);
     }
 }
 
@@ -100,6 +111,15 @@ impl Batch for Solve {
         at.store(2, &b);
         at.store_number(3, singular as i32);
         Ok(())
+    }
+    const IN_LANES: bool = true;
+    #[inline(always)]
+    fn lanes<T: Real>(&self, group: &Group<T>) {
+        let (mut a, mut b) = (group.matrices(0), group.matrices(1));
+        let singular = lanes::lu(&mut a, &mut b).singular;
+        lanes::solve_factored(&a, &mut b);
+        group.store(2, &b);
+        group.store_numbers(3, &singular);
     }
 }
 
