@@ -9,6 +9,9 @@ use super::simd::{self, Kernel};
 use super::view::{View, ensure};
 use crate::error::Result;
 use crate::layout::Dims;
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Minimum elements per task.
 const GRAIN: usize = 1 << 15;
@@ -38,47 +41,90 @@ unsafe fn flipped<T: Copy>(input: View, dims: &[usize], out: View) {
         return;
     }
     let mirrored = dims.contains(&last) && out.ndim() > 0;
+    let reversed: SmallVec<[bool; 6]> = (0..last).map(|d| dims.contains(&d)).collect();
     par_for(outer.iter().product(), GRAIN.div_ceil(n), |rows| {
-        for row in rows {
-            let (mut rest, mut from, mut to) = (row, 0, 0);
-            for d in (0..last).rev() {
-                let i = rest % outer[d];
-                rest /= outer[d];
-                to += i * out.strides[d];
-                from += if dims.contains(&d) { outer[d] - 1 - i } else { i } * input.strides[d];
-            }
-            // SAFETY: both rows are within the shape; rows are disjoint.
-            unsafe { move_row(input.at(from) as *const T, step_in, out.at(to) as *mut T, step_out, n, mirrored) };
-        }
+        simd::run(Flipped::<T> {
+            input,
+            out,
+            outer: &outer,
+            reversed: &reversed,
+            n,
+            steps: [step_in, step_out],
+            mirrored,
+            rows,
+            mark: PhantomData,
+        });
     });
 }
 
-/// Copies `n` elements, in reverse order if `mirrored`.
-///
-/// SAFETY: both rows are in bounds and do not overlap.
-unsafe fn move_row<T: Copy>(src: *const T, step_in: usize, dst: *mut T, step_out: usize, n: usize, mirrored: bool) {
-    // SAFETY: the caller's promise; only contiguous elements are accessed as slices.
-    unsafe {
-        if step_in != 1 || step_out != 1 {
-            return (0..n).for_each(|j| {
-                *dst.add(j * step_out) = *src.add(if mirrored { n - 1 - j } else { j } * step_in);
-            });
+/// Some rows of a result, each copied from its mirrored place; `mirrored` rows are reversed too.
+struct Flipped<'a, T> {
+    input: View<'a>,
+    out: View<'a>,
+    /// The sizes of the dimensions but the last, and which of them are reversed.
+    outer: &'a [usize],
+    reversed: &'a [bool],
+    n: usize,
+    /// Along a row of the input and of the result.
+    steps: [usize; 2],
+    mirrored: bool,
+    rows: Range<usize>,
+    mark: PhantomData<T>,
+}
+
+impl<T: Copy> Flipped<'_, T> {
+    /// Copies one row.
+    ///
+    /// # Safety
+    /// Both rows are in bounds and do not overlap.
+    #[inline(always)]
+    unsafe fn row(&self, src: *const T, dst: *mut T) {
+        let (n, [step_in, step_out]) = (self.n, self.steps);
+        // SAFETY: the caller's promise; only contiguous elements are accessed as slices.
+        unsafe {
+            if step_in != 1 || step_out != 1 {
+                for j in 0..n {
+                    *dst.add(j * step_out) = *src.add(if self.mirrored { n - 1 - j } else { j } * step_in);
+                }
+                return;
+            }
+            let (src, dst) = (std::slice::from_raw_parts(src, n), std::slice::from_raw_parts_mut(dst, n));
+            if self.mirrored {
+                dst.iter_mut().zip(src.iter().rev()).for_each(|(d, s)| *d = *s);
+            } else {
+                dst.copy_from_slice(src);
+            }
         }
-        let (src, dst) = (std::slice::from_raw_parts(src, n), std::slice::from_raw_parts_mut(dst, n));
-        if mirrored { simd::run(Mirror { src, dst }) } else { dst.copy_from_slice(src) }
     }
 }
 
-/// Copies a row in reverse order.
-struct Mirror<'a, T> {
-    src: &'a [T],
-    dst: &'a mut [T],
-}
-impl<T: Copy> Kernel for Mirror<'_, T> {
+impl<T: Copy> Kernel for Flipped<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        self.dst.iter_mut().zip(self.src.iter().rev()).for_each(|(d, s)| *d = *s);
+        let dims = self.outer.len();
+        let (mut at, mut rest) = (Dims::from_elem(0, dims), self.rows.start);
+        for d in (0..dims).rev() {
+            at[d] = rest % self.outer[d];
+            rest /= self.outer[d];
+        }
+        for _ in self.rows.clone() {
+            let (mut from, mut to) = (0, 0);
+            for d in 0..dims {
+                let i = at[d];
+                to += i * self.out.strides[d];
+                from += if self.reversed[d] { self.outer[d] - 1 - i } else { i } * self.input.strides[d];
+            }
+            // SAFETY: both rows are within the shape; rows are disjoint.
+            unsafe { self.row(self.input.at(from) as *const T, self.out.at(to) as *mut T) };
+            for d in (0..dims).rev() {
+                at[d] += 1;
+                if at[d] < self.outer[d] {
+                    break;
+                }
+                at[d] = 0;
+            }
+        }
     }
 }
 

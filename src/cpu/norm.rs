@@ -90,8 +90,13 @@ unsafe fn rows<T: Float>(
                 if !own(&out) {
                     store(out.dtype, to, out.strides[1], cols, b.as_ptr());
                 }
-                store(mean.dtype, mean.at(i * mean.dim(0).1), 1, 1, &m);
-                store(rstd.dtype, rstd.at(i * rstd.dim(0).1), 1, 1, &r);
+                for (v, x) in [(&mean, m), (&rstd, r)] {
+                    let to = v.at(i * v.dim(0).1);
+                    match v.dtype == T::DTYPE {
+                        true => *(to as *mut T) = x,
+                        false => store(v.dtype, to, 1, 1, &x),
+                    }
+                }
             }
         }
         Ok(())

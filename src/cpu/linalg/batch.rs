@@ -1,7 +1,7 @@
 //! Iteration over batches of matrices: every operand has the same leading dimensions and a core of two, one or no
 //! dimensions.
 
-use super::lanes::{Block, LANES, Lane, MOST};
+use super::lanes::{Block, LANES, Lane};
 use super::mat::{Field, Mat, Real};
 use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::{num_threads, try_par_for};
@@ -19,10 +19,10 @@ pub trait Batch: Sync {
     const SCRATCH: usize = 4;
     /// Reads its inputs through `at` and stores every output.
     fn one<T: Field>(&self, at: &At<T>) -> Result<()>;
-    /// Whether `lanes` does the same for `LANES` real matrices of up to `MOST` rows and columns at once.
+    /// Whether `lanes` does the same for `LANES` real matrices of `N` rows, two to four, with as many columns or one. Mark it
+    /// `#[inline(always)]`.
     const IN_LANES: bool = false;
-    /// Mark it `#[inline(always)]`.
-    fn lanes<T: Real>(&self, _: &Group<T>) {}
+    fn lanes<T: Real, const N: usize>(&self, _: &Group<T>) {}
 }
 
 /// The operands of one matrix of the batch.
@@ -46,21 +46,36 @@ impl<T: Real> Group<'_, T> {
     fn at(&self, lane: usize) -> At<'_, T> {
         At { views: self.views, lead: self.lead, index: self.first + lane, mark: PhantomData }
     }
-    /// Operand `k` of each.
+    /// Operand `k` of each, of `N` rows and `C` columns.
     #[inline(always)]
-    pub fn matrices(&self, k: usize) -> Block<T> {
-        let shape = &self.views[k].shape[self.lead..];
-        let mut block = Block::zeros(shape[0], shape[1]);
+    pub fn matrices<const N: usize, const C: usize>(&self, k: usize) -> Block<T, N, C> {
+        let mut block = [[[T::default(); LANES]; C]; N];
         for lane in 0..LANES {
-            self.at(lane).each_element(k, |i, j, from| block[(i, j)][lane] = from.read());
+            let at = self.at(lane).elements::<N, C>(k);
+            for i in 0..N {
+                for j in 0..C {
+                    // SAFETY: it lies within the operand.
+                    block[i][j][lane] = unsafe { *at.0.wrapping_add(i * at.1[0] + j * at.1[1]) };
+                }
+            }
         }
         block
     }
     #[inline(always)]
-    pub fn store(&self, k: usize, block: &Block<T>) {
+    pub fn store<const N: usize, const C: usize>(&self, k: usize, block: &Block<T, N, C>) {
         for lane in 0..LANES {
-            self.at(lane).each_element(k, |i, j, to| to.write(block[(i, j)][lane]));
+            let at = self.at(lane).elements::<N, C>(k);
+            for i in 0..N {
+                for j in 0..C {
+                    // SAFETY: it lies within the output, which only this matrix of the batch writes.
+                    unsafe { *at.0.wrapping_add(i * at.1[0] + j * at.1[1]) = block[i][j][lane] };
+                }
+            }
         }
+    }
+    /// Number of columns of operand `k`.
+    pub fn cols(&self, k: usize) -> usize {
+        self.views[k].shape[self.lead + 1]
     }
     #[inline(always)]
     pub fn store_numbers<E: Element>(&self, k: usize, numbers: &Lane<E>) {
@@ -106,16 +121,12 @@ impl<T: Field> At<'_, T> {
         }
         m
     }
-    /// Calls `f` with the row, the column and the address of each element of operand `k`, which has the dtype of `T`.
+    /// The address and the strides of operand `k`, which has the dtype of `T` and this size.
     #[inline(always)]
-    fn each_element(&self, k: usize, mut f: impl FnMut(usize, usize, Place<T>)) {
+    fn elements<const N: usize, const C: usize>(&self, k: usize) -> (*mut T, [usize; 2]) {
         let (ptr, shape, strides) = self.core(k);
-        assert_eq!(self.views[k].dtype, T::DTYPE);
-        for i in 0..shape[0] {
-            for j in 0..shape[1] {
-                f(i, j, Place(ptr.cast::<T>().wrapping_add(i * strides[0] + j * strides[1])));
-            }
-        }
+        assert!(self.views[k].dtype == T::DTYPE && *shape == [N, C]);
+        (ptr.cast(), [strides[0], strides[1]])
     }
     /// Number of columns of operand `k`.
     pub fn cols(&self, k: usize) -> usize {
@@ -161,21 +172,6 @@ impl<T: Field> At<'_, T> {
     }
 }
 
-/// An element of an operand.
-struct Place<T>(*mut T);
-impl<T: Copy> Place<T> {
-    #[inline(always)]
-    fn read(&self) -> T {
-        // SAFETY: it lies within the operand.
-        unsafe { *self.0 }
-    }
-    #[inline(always)]
-    fn write(&self, x: T) {
-        // SAFETY: it lies within the output, which only this matrix of the batch writes.
-        unsafe { *self.0 = x }
-    }
-}
-
 /// Numbers that are allocated without probing.
 const FEW: usize = 1 << 12;
 /// Minimum multiplications per task.
@@ -201,37 +197,44 @@ fn order(views: &[View], lead: usize) -> usize {
     views.iter().flat_map(|v| &v.shape[lead..]).copied().max().unwrap_or(1).max(1)
 }
 
-/// `walk` with as many matrices at once as there are lanes; the last ones are done one by one.
+/// `walk` with as many matrices at once as there are lanes, if they are tiny; the last ones are done one by one.
 fn walk_lanes<T: Real, W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {
     let count: usize = views[0].shape[..lead].iter().product();
-    let small = order(views, lead) <= MOST && views.iter().all(|v| v.shape[lead..].iter().all(|&n| n > 0));
-    let whole = views.iter().all(|v| v.ndim() != lead + 2 || v.dtype == T::DTYPE);
-    if !(W::IN_LANES && small && whole) || count < LANES {
+    let n = order(views, lead);
+    let fits = |v: &View| match v.shape[lead..] {
+        [rows, cols] => v.dtype == T::DTYPE && rows == n && (cols == n || cols == 1),
+        [] => true,
+        _ => false,
+    };
+    if !W::IN_LANES || count < LANES || !(2..=4).contains(&n) || !views.iter().all(fits) {
         return walk::<T, W>(views, lead, work);
     }
-    let grain = (TASK / order(views, lead).pow(3)).max(1).div_ceil(LANES);
-    try_par_for(count.div_ceil(LANES), grain, |range| {
-        for group in range {
-            let first = group * LANES;
-            if first + LANES <= count {
-                simd::run(InLanes { work, group: Group::<T> { views, lead, first, mark: PhantomData } });
-                continue;
+    try_par_for(count.div_ceil(LANES), TASK / (n.pow(3) * LANES), |range| {
+        for index in range {
+            let first = index * LANES;
+            let group = Group::<T> { views, lead, first, mark: PhantomData };
+            match n {
+                _ if first + LANES > count => {
+                    (first..count).try_for_each(|i| work.one::<T>(&group.at(i - first)))?;
+                }
+                2 => simd::run(InLanes::<_, _, 2> { work, group }),
+                3 => simd::run(InLanes::<_, _, 3> { work, group }),
+                _ => simd::run(InLanes::<_, _, 4> { work, group }),
             }
-            (first..count).try_for_each(|index| work.one::<T>(&At { views, lead, index, mark: PhantomData }))?;
         }
         Ok(())
     })
 }
 
-struct InLanes<'a, W, T> {
+struct InLanes<'a, W, T, const N: usize> {
     work: &'a W,
     group: Group<'a, T>,
 }
-impl<W: Batch, T: Real> Kernel for InLanes<'_, W, T> {
+impl<W: Batch, T: Real, const N: usize> Kernel for InLanes<'_, W, T, N> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        self.work.lanes(&self.group);
+        self.work.lanes::<T, N>(&self.group);
     }
 }
 

@@ -1,19 +1,19 @@
-//! Eight small real matrices at once, one in each lane of the vectors.
+//! Eight tiny real matrices at once, one in each lane of the vectors.
 //!
-//! The loops over one small matrix are too short for vectors, and cost more than its numbers. Here every number is a vector of eight, and a
-//! branch is a choice in each lane. A lane does what `factor` and `triangular` do with one matrix, in the same order: the
-//! results are the same to the bit.
+//! The loops over one matrix of up to four rows are too short for vectors, and a branch for each pivot costs more than its numbers. Here
+//! every number is a vector of eight, a branch is a choice in each lane, and sizes are constants, so that all of it stays
+//! in registers. A lane does what `factor` and `triangular` do with one matrix, in the same order: the results are the same
+//! to the bit.
 
 use super::mat::Real;
-use std::ops::{Index, IndexMut};
 
 /// Matrices at once.
 pub const LANES: usize = 8;
-/// The largest number of rows or columns.
-pub const MOST: usize = 8;
 
 /// One number of each matrix.
 pub type Lane<T> = [T; LANES];
+/// A matrix of `N` rows and `C` columns in each lane.
+pub type Block<T, const N: usize, const C: usize> = [[Lane<T>; C]; N];
 
 #[inline(always)]
 fn each<T: Copy, R>(x: &Lane<T>, f: impl Fn(T) -> R) -> Lane<R> {
@@ -27,55 +27,22 @@ fn pairs<T: Copy, U: Copy, R>(x: &Lane<T>, y: &Lane<U>, f: impl Fn(T, U) -> R) -
 fn choose<T: Copy>(condition: &Lane<bool>, x: &Lane<T>, y: &Lane<T>) -> Lane<T> {
     std::array::from_fn(|l| if condition[l] { x[l] } else { y[l] })
 }
-
-/// A matrix in each lane.
-pub struct Block<T> {
-    pub rows: usize,
-    pub cols: usize,
-    data: [Lane<T>; MOST * MOST],
+/// `x - f * y`
+#[inline(always)]
+fn minus_product<T: Real>(x: &Lane<T>, f: &Lane<T>, y: &Lane<T>) -> Lane<T> {
+    std::array::from_fn(|l| x[l] - f[l] * y[l])
 }
 
-impl<T> Index<(usize, usize)> for Block<T> {
-    type Output = Lane<T>;
-    #[inline(always)]
-    fn index(&self, (i, j): (usize, usize)) -> &Lane<T> {
-        &self.data[i * MOST + j]
-    }
-}
-impl<T> IndexMut<(usize, usize)> for Block<T> {
-    #[inline(always)]
-    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut Lane<T> {
-        &mut self.data[i * MOST + j]
-    }
+#[inline(always)]
+pub fn identity<T: Real, const N: usize>() -> Block<T, N, N> {
+    std::array::from_fn(|i| std::array::from_fn(|j| [if i == j { T::one() } else { T::default() }; LANES]))
 }
 
-impl<T: Real> Block<T> {
-    #[inline(always)]
-    pub fn zeros(rows: usize, cols: usize) -> Block<T> {
-        Block { rows, cols, data: [[T::default(); LANES]; MOST * MOST] }
-    }
-    #[inline(always)]
-    pub fn identity(n: usize) -> Block<T> {
-        let mut x = Block::zeros(n, n);
-        (0..n).for_each(|i| x[(i, i)] = [T::one(); LANES]);
-        x
-    }
-    /// Swaps rows `i` and `j` where the condition holds.
-    #[inline(always)]
-    fn swap_rows(&mut self, i: usize, j: usize, condition: &Lane<bool>) {
-        for c in 0..self.cols {
-            let (x, y) = (self[(i, c)], self[(j, c)]);
-            self[(i, c)] = choose(condition, &y, &x);
-            self[(j, c)] = choose(condition, &x, &y);
-        }
-    }
-    /// Row `i` minus `factor` times row `j`.
-    #[inline(always)]
-    fn minus_row(&mut self, i: usize, factor: &Lane<T>, j: usize) {
-        for c in 0..self.cols {
-            let product = pairs(factor, &self[(j, c)], |f, y| f * y);
-            self[(i, c)] = pairs(&self[(i, c)], &product, |x, p| x - p);
-        }
+/// Swaps rows `i` and `j` where the condition holds.
+#[inline(always)]
+fn swap_rows<T: Real, const N: usize, const C: usize>(a: &mut Block<T, N, C>, i: usize, j: usize, condition: &Lane<bool>) {
+    for c in 0..C {
+        (a[i][c], a[j][c]) = (choose(condition, &a[j][c], &a[i][c]), choose(condition, &a[i][c], &a[j][c]));
     }
 }
 
@@ -89,32 +56,30 @@ pub struct Factored {
 
 /// LU with partial pivoting, as `factor::lu`; the rows of `b` are swapped with those of `a`.
 #[inline(always)]
-pub fn lu<T: Real>(a: &mut Block<T>, b: &mut Block<T>) -> Factored {
-    let n = a.rows;
+pub fn lu<T: Real, const N: usize, const C: usize>(a: &mut Block<T, N, N>, b: &mut Block<T, N, C>) -> Factored {
     let mut found = Factored { odd: [false; LANES], singular: [0; LANES] };
-    for j in 0..n {
-        let (mut best, mut size) = ([j as u32; LANES], each(&a[(j, j)], |x| x.abs()));
-        for i in j + 1..n {
-            let other = each(&a[(i, j)], |x| x.abs());
+    for j in 0..N {
+        let (mut best, mut size) = ([j as u32; LANES], each(&a[j][j], |x| x.abs()));
+        for i in j + 1..N {
+            let other = each(&a[i][j], |x| x.abs());
             let larger = pairs(&other, &size, |o, s| o > s);
             size = choose(&larger, &other, &size);
             best = choose(&larger, &[i as u32; LANES], &best);
         }
-        for i in j + 1..n {
+        for i in j + 1..N {
             let chosen = each(&best, |p| p == i as u32);
-            a.swap_rows(j, i, &chosen);
-            b.swap_rows(j, i, &chosen);
+            swap_rows(a, j, i, &chosen);
+            swap_rows(b, j, i, &chosen);
             found.odd = pairs(&found.odd, &chosen, |odd, swapped| odd != swapped);
         }
-        let pivot = a[(j, j)];
+        let pivot = a[j][j];
         let zero = each(&pivot, |p| p == T::default());
         found.singular = pairs(&found.singular, &zero, |s, zero| if s == 0 && zero { j as i32 + 1 } else { s });
-        for i in j + 1..n {
-            let factor = choose(&zero, &a[(i, j)], &pairs(&a[(i, j)], &pivot, |x, p| x / p));
-            a[(i, j)] = factor;
-            for c in j + 1..n {
-                let less = pairs(&a[(i, c)], &pairs(&factor, &a[(j, c)], |f, y| f * y), |x, p| x - p);
-                a[(i, c)] = choose(&zero, &a[(i, c)], &less);
+        for i in j + 1..N {
+            let factor = choose(&zero, &a[i][j], &pairs(&a[i][j], &pivot, |x, p| x / p));
+            a[i][j] = factor;
+            for c in j + 1..N {
+                a[i][c] = choose(&zero, &a[i][c], &minus_product(&a[i][c], &factor, &a[j][c]));
             }
         }
     }
@@ -123,45 +88,55 @@ pub fn lu<T: Real>(a: &mut Block<T>, b: &mut Block<T>) -> Factored {
 
 /// Overwrites `b`, whose rows were swapped, with the solution of `A X = B`, from the factors of A.
 #[inline(always)]
-pub fn solve_factored<T: Real>(a: &Block<T>, b: &mut Block<T>) {
-    let n = a.rows;
-    for i in 0..n {
-        (0..i).for_each(|r| b.minus_row(i, &a[(i, r)], r));
+pub fn solve_factored<T: Real, const N: usize, const C: usize>(a: &Block<T, N, N>, b: &mut Block<T, N, C>) {
+    for i in 0..N {
+        for r in 0..i {
+            for c in 0..C {
+                b[i][c] = minus_product(&b[i][c], &a[i][r], &b[r][c]);
+            }
+        }
     }
-    for i in (0..n).rev() {
-        (i + 1..n).for_each(|r| b.minus_row(i, &a[(i, r)], r));
-        for c in 0..b.cols {
-            b[(i, c)] = pairs(&b[(i, c)], &a[(i, i)], |x, p| x / p);
+    for i in (0..N).rev() {
+        for c in 0..C {
+            for r in i + 1..N {
+                b[i][c] = minus_product(&b[i][c], &a[i][r], &b[r][c]);
+            }
+            b[i][c] = pairs(&b[i][c], &a[i][i], |x, p| x / p);
         }
     }
 }
 
 /// The determinants; `a` is overwritten with its factors.
 #[inline(always)]
-pub fn determinants<T: Real>(a: &mut Block<T>) -> Lane<T> {
-    let odd = lu(a, &mut Block::zeros(0, 0)).odd;
+pub fn determinants<T: Real, const N: usize>(a: &mut Block<T, N, N>) -> Lane<T> {
+    let odd = lu(a, &mut [const { [] }; N]).odd;
     let signs = each(&odd, |odd| if odd { T::default() - T::one() } else { T::one() });
-    (0..a.rows).fold(signs, |product, i| pairs(&product, &a[(i, i)], |x, f| x * f))
+    (0..N).fold(signs, |product, i| pairs(&product, &a[i][i], |x, f| x * f))
 }
 
 /// The lower triangle becomes L, the rest zero, as by `factor::cholesky`: the order of the first minor that is not positive, or zero.
 #[inline(always)]
-pub fn cholesky<T: Real>(a: &mut Block<T>) -> Lane<i32> {
-    let n = a.rows;
+pub fn cholesky<T: Real, const N: usize>(a: &mut Block<T, N, N>) -> Lane<i32> {
     let mut failed = [0; LANES];
-    for j in 0..n {
-        (0..j).for_each(|i| a[(i, j)] = [T::default(); LANES]);
-        let square = (0..j).fold(a[(j, j)], |sum, r| pairs(&sum, &a[(j, r)], |s, x| s - x * x));
+    for j in 0..N {
+        for row in a.iter_mut().take(j) {
+            row[j] = [T::default(); LANES];
+        }
+        let mut square = a[j][j];
+        for r in 0..j {
+            square = minus_product(&square, &a[j][r], &a[j][r]);
+        }
         let running = each(&failed, |f| f == 0);
         let positive = pairs(&square, &running, |s, running| running && s > T::default());
         let root = each(&square, |s| s.sqrt());
-        a[(j, j)] = choose(&positive, &root, &choose(&running, &square, &a[(j, j)]));
+        a[j][j] = choose(&positive, &root, &choose(&running, &square, &a[j][j]));
         failed = std::array::from_fn(|l| if running[l] && !positive[l] { j as i32 + 1 } else { failed[l] });
-        for i in j + 1..n {
-            let dot = (0..j).fold(a[(i, j)], |sum, r| {
-                pairs(&sum, &pairs(&a[(i, r)], &a[(j, r)], |x, y| x * y), |s, p| s - p)
-            });
-            a[(i, j)] = choose(&positive, &pairs(&dot, &root, |d, root| d / root), &a[(i, j)]);
+        for i in j + 1..N {
+            let mut dot = a[i][j];
+            for r in 0..j {
+                dot = minus_product(&dot, &a[i][r], &a[j][r]);
+            }
+            a[i][j] = choose(&positive, &pairs(&dot, &root, |d, root| d / root), &a[i][j]);
         }
     }
     failed
@@ -176,49 +151,42 @@ mod tests {
     use crate::cpu::simd::{self, Kernel};
     use crate::cpu::testing::Rng;
 
-    fn block(lanes: &[Mat<f32>]) -> Block<f32> {
-        let mut b = Block::zeros(lanes[0].rows, lanes[0].cols);
-        for i in 0..b.rows {
-            (0..b.cols).for_each(|j| b[(i, j)] = std::array::from_fn(|l| lanes[l][(i, j)]));
-        }
-        b
+    fn block<const N: usize, const C: usize>(lanes: &[Mat<f32>]) -> Block<f32, N, C> {
+        std::array::from_fn(|i| std::array::from_fn(|j| std::array::from_fn(|l| lanes[l][(i, j)])))
     }
     /// Which NaN it is does not matter.
     fn exact(x: f32) -> u32 {
         if x.is_nan() { u32::MAX } else { x.to_bits() }
     }
-    fn bits(b: &Block<f32>, lane: usize) -> Vec<u32> {
-        let at = |i| (0..b.cols).map(move |j| exact(b[(i, j)][lane]));
-        (0..b.rows).flat_map(at).collect()
+    fn bits<const N: usize, const C: usize>(b: &Block<f32, N, C>, lane: usize) -> Vec<u32> {
+        b.iter().flatten().map(|x| exact(x[lane])).collect()
     }
     fn of(m: &Mat<f32>) -> Vec<u32> {
         m.data.iter().map(|&x| exact(x)).collect()
     }
 
-    struct All<'a>(&'a mut Block<f32>, &'a mut Block<f32>, &'a mut Block<f32>);
-    impl Kernel for All<'_> {
+    struct All<'a, const N: usize>(&'a mut Block<f32, N, N>, &'a mut Block<f32, N, 1>, &'a mut Block<f32, N, N>);
+    impl<const N: usize> Kernel for All<'_, N> {
         type Output = (Lane<i32>, Lane<f32>, Lane<i32>);
         #[inline(always)]
         fn run<F: Fuse>(self) -> Self::Output {
-            let mut again = Block::zeros(self.0.rows, self.0.cols);
-            (0..again.rows).for_each(|i| (0..again.cols).for_each(|j| again[(i, j)] = self.0[(i, j)]));
+            let mut again = *self.0;
             let singular = lu(self.0, self.1).singular;
             solve_factored(self.0, self.1);
             (singular, determinants(&mut again), cholesky(self.2))
         }
     }
 
-    #[test]
-    fn a_lane_does_what_is_done_with_one_matrix() {
-        let mut random = Rng(7);
-        for n in 1..=MOST {
+    fn check<const N: usize>() {
+        let (mut random, n) = (Rng(7), N);
+        for _ in 0..20 {
             let mut make = |rows, cols| {
                 let mut m: Mat<f32> = Mat::zeros(rows, cols);
                 m.data.iter_mut().for_each(|x| *x = random.value() as f32);
                 m
             };
             let mut a: Vec<Mat<f32>> = (0..LANES).map(|_| make(n, n)).collect();
-            let b: Vec<Mat<f32>> = (0..LANES).map(|_| make(n, 3)).collect();
+            let b: Vec<Mat<f32>> = (0..LANES).map(|_| make(n, 1)).collect();
             a[1].data.fill(0.0);
             a[2].data[n * n - 1] = f32::NAN;
             a[3].data[..n].fill(0.0);
@@ -226,7 +194,7 @@ mod tests {
             let squares: Vec<Mat<f32>> = (0..LANES)
                 .map(|l| if l % 2 == 0 { a[l].product(&a[l].adjoint()).unwrap() } else { a[l].clone() })
                 .collect();
-            let (mut in_a, mut in_b, mut in_c) = (block(&a), block(&b), block(&squares));
+            let (mut in_a, mut in_b, mut in_c) = (block::<N, N>(&a), block::<N, 1>(&b), block::<N, N>(&squares));
             let (singular, det, failed) = simd::run(All(&mut in_a, &mut in_b, &mut in_c));
             for l in 0..LANES {
                 let (mut x, mut y, mut z) = (a[l].clone(), b[l].clone(), squares[l].clone());
@@ -240,5 +208,13 @@ mod tests {
                 assert_eq!(bits(&in_c, l), of(&z), "{n} {l}");
             }
         }
+    }
+
+    #[test]
+    fn a_lane_does_what_is_done_with_one_matrix() {
+        check::<1>();
+        check::<2>();
+        check::<3>();
+        check::<4>();
     }
 }

@@ -11,7 +11,7 @@ use crate::layout::{Layout, to_shape};
 use crate::op::*;
 use crate::ops::reduce::norm::VECTOR_NORM;
 use crate::ops::support::batch_views;
-use crate::rt::reserve::{filled, try_list};
+use crate::rt::reserve::filled;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&EMBEDDING, &F_EMBEDDING, &EMBEDDING_BACKWARD, &ONE_HOT];
@@ -259,21 +259,21 @@ fn one_hot(c: &Call) -> Result<Outputs> {
     if t.numel() == 0 && asked <= 0 {
         return Err(Error::runtime("Can not infer total number of classes from empty tensor."));
     }
-    if t.device().is_gpu() {
-        return one_hot_gpu(t, asked);
-    }
-    let at = flat(t)?;
-    let values = try_list((0..at.numel()).map(|i| at.element(at.layout().offset + i).map(Scalar::to_i64)))?;
-    let least = values.iter().min().copied().unwrap_or(0);
-    let n = classes(least, values.iter().max().map_or(0, |m| m.saturating_add(1)), asked)?;
+    let [least, greatest] = match t.device().is_gpu() {
+        _ if t.numel() == 0 => [0, -1],
+        true => crate::ops::order::search_gpu::range(t)?.map(Scalar::to_i64),
+        false => {
+            let at = flat(t)?;
+            // SAFETY: as many int64 elements, side by side.
+            let labels = unsafe { std::slice::from_raw_parts(at.ptr()?.cast::<i64>(), at.numel()) };
+            labels.iter().fold([i64::MAX, i64::MIN], |[least, most], &x| [least.min(x), most.max(x)])
+        }
+    };
+    let n = classes(least, greatest.saturating_add(1), asked)?;
     let shape: Vec<usize> = t.shape().iter().copied().chain([n]).collect();
-    let out = Tensor::zeros(&shape, DType::I64, crate::device::Device::Cpu)?;
-    let start = out.ptr()?.cast::<i64>();
-    for (i, v) in values.iter().enumerate() {
-        // SAFETY: the output is dense with `n` elements for each index, and every index is less than `n`.
-        unsafe { *start.add(i * n + *v as usize) = 1 };
-    }
-    Ok(smallvec::smallvec![out])
+    let zeros = Tensor::zeros(&shape, DType::I64, t.device())?;
+    SCATTER_VALUE.call_inplace((&zeros, -1, Term::from(t).unsqueeze(-1), 1))?;
+    Ok(smallvec::smallvec![zeros])
 }
 
 /// The number of classes, for labels from `least` on and below `needed`.
@@ -288,15 +288,4 @@ fn classes(least: i64, needed: i64, asked: i64) -> Result<usize> {
         return Err(Error::runtime("Class values must be smaller than num_classes."));
     }
     Ok(if asked == -1 { needed } else { asked } as usize)
-}
-
-fn one_hot_gpu(t: &Tensor, asked: i64) -> Result<Outputs> {
-    let [least, greatest] = match t.numel() {
-        0 => [0, -1],
-        _ => crate::ops::order::search_gpu::range(t)?.map(Scalar::to_i64),
-    };
-    let n = classes(least, greatest.saturating_add(1), asked)?;
-    let shape: Vec<usize> = t.shape().iter().copied().chain([n]).collect();
-    let zeros = Tensor::zeros(&shape, DType::I64, t.device())?;
-    SCATTER_VALUE.calls((&zeros, -1, Term::from(t).unsqueeze(-1), 1))
 }

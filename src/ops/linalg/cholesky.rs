@@ -27,8 +27,8 @@ impl Batch for Cholesky {
     }
     const IN_LANES: bool = true;
     #[inline(always)]
-    fn lanes<T: Real>(&self, group: &Group<T>) {
-        let mut a = group.matrices(0);
+    fn lanes<T: Real, const N: usize>(&self, group: &Group<T>) {
+        let mut a = group.matrices::<N, N>(0);
         let failed = lanes::cholesky(&mut a);
         group.store(1, &a);
         group.store_numbers(2, &failed);

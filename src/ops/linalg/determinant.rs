@@ -39,8 +39,8 @@ impl Batch for Det {
     }
     const IN_LANES: bool = true;
     #[inline(always)]
-    fn lanes<T: Real>(&self, group: &Group<T>) {
-        group.store_numbers(1, &lanes::determinants(&mut group.matrices(0)));
+    fn lanes<T: Real, const N: usize>(&self, group: &Group<T>) {
+        group.store_numbers(1, &lanes::determinants::<T, N>(&mut group.matrices(0)));
     }
 }
 

@@ -3,7 +3,7 @@
 use super::checks::*;
 use super::on_gpu;
 use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
-use crate::cpu::linalg::lanes::{self, Block};
+use crate::cpu::linalg::lanes;
 use crate::cpu::linalg::{At, Batch, Field, Group, Mat, Real};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
@@ -26,9 +26,8 @@ impl Batch for Inverse {
     }
     const IN_LANES: bool = true;
     #[inline(always)]
-    fn lanes<T: Real>(&self, group: &Group<T>) {
-        let mut a = group.matrices(0);
-        let mut x = Block::identity(a.rows);
+    fn lanes<T: Real, const N: usize>(&self, group: &Group<T>) {
+        let (mut a, mut x) = (group.matrices::<N, N>(0), lanes::identity());
         let singular = lanes::lu(&mut a, &mut x).singular;
         lanes::solve_factored(&a, &mut x);
         group.store(1, &x);
@@ -114,13 +113,21 @@ impl Batch for Solve {
     }
     const IN_LANES: bool = true;
     #[inline(always)]
-    fn lanes<T: Real>(&self, group: &Group<T>) {
-        let (mut a, mut b) = (group.matrices(0), group.matrices(1));
-        let singular = lanes::lu(&mut a, &mut b).singular;
-        lanes::solve_factored(&a, &mut b);
-        group.store(2, &b);
-        group.store_numbers(3, &singular);
+    fn lanes<T: Real, const N: usize>(&self, group: &Group<T>) {
+        match group.cols(1) {
+            1 => solve_lanes::<T, N, 1>(group),
+            _ => solve_lanes::<T, N, N>(group),
+        }
     }
+}
+
+#[inline(always)]
+fn solve_lanes<T: Real, const N: usize, const C: usize>(group: &Group<T>) {
+    let (mut a, mut b) = (group.matrices::<N, N>(0), group.matrices::<N, C>(1));
+    let singular = lanes::lu(&mut a, &mut b).singular;
+    lanes::solve_factored(&a, &mut b);
+    group.store(2, &b);
+    group.store_numbers(3, &singular);
 }
 
 /// Arguments A and B of a step make systems: of one dtype, of the same leading dimensions.
