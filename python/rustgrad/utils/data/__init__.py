@@ -1,5 +1,9 @@
-"""`rustgrad.utils.data`: data sets, samplers, and `DataLoader`."""
+"""`rustgrad.utils.data`: data sets, samplers, and `DataLoader`. Pipes (`datapipes`, `graph`) load on first use."""
 
+import importlib
+from typing import Any
+
+from ..._absent import absent as _absent
 from ._collate import default_collate, default_convert
 from ._worker import get_worker_info
 from .dataloader import DataLoader
@@ -23,14 +27,30 @@ from .sampler import (
     WeightedRandomSampler,
 )
 
+_BASES = ("DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe")
+_DECORATORS = (
+    "argument_validation",
+    "functional_datapipe",
+    "guaranteed_datapipes_determinism",
+    "non_deterministic",
+    "runtime_validation",
+    "runtime_validation_disabled",
+)
+# `datapipes.datapipe` and the like: their package defines the methods of pipes, so all of it is imported.
+_LAZY = {**dict.fromkeys(_BASES, "datapipes.datapipe"), **dict.fromkeys(_DECORATORS, "datapipes._decorator")}
+_SUBMODULES = ("datapipes", "graph", "graph_settings")
 __all__ = [
     "BatchSampler",
     "ChainDataset",
     "ConcatDataset",
+    "DFIterDataPipe",
+    "DataChunk",
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -39,11 +59,27 @@ __all__ = [
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "argument_validation",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
+    "guaranteed_datapipes_determinism",
+    "non_deterministic",
     "random_split",
+    "runtime_validation",
+    "runtime_validation_disabled",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise _absent(__name__, name)
 
 
 def __dir__() -> list[str]:

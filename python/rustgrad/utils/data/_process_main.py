@@ -12,6 +12,7 @@ from typing import Any
 from ... import _C
 from ..._utils import ExceptionWrapper
 from ._channel import Channel
+from ._pipes import apply_shared_seed
 from ._processes import STATUS_INTERVAL, Ended, Setup
 from ._worker import WorkerInfo, set_sends, set_worker_info
 
@@ -75,9 +76,12 @@ def _serve(number, setup, channel, inbox):
             raise message
         kind, turn, content = message
         if kind == "pass":
+            base, shared_seed = content
             try:
+                if shared_seed is not None:
+                    apply_shared_seed(setup.dataset, shared_seed)
                 if not started:
-                    seed = _seed(number, content)
+                    seed = _seed(number, base)
                     set_worker_info(WorkerInfo(number, setup.num_workers, seed, setup.dataset))
                     started = True
                     if setup.init_fn is not None:

@@ -88,15 +88,15 @@ class ProcessPool:
             raise
 
     # --- a pass ----------------------------------------------------------------------------------------------
-    def begin(self, requests: Iterator[Any]) -> None:
-        """Starts a pass: new streams in the workers, and the first requests."""
+    def begin(self, requests: Iterator[Any], shared_seed: int | None = None) -> None:
+        """Starts a pass: new streams in the workers, whose pipes shuffle by the shared seed, and the first requests."""
         self.number += 1
         self.requests = requests
         self.alive = list(range(len(self.processes)))
         self.pending: list[int] = []
         self.turn = 0
         for i in self.alive:
-            self._send(i, ("pass", self.number, self.seed))
+            self._send(i, ("pass", self.number, (self.seed, shared_seed)))
         for _ in range(len(self.alive) * self.limit):
             self._request()
 

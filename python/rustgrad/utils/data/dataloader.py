@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ..._base import Generator
-from . import _collate
+from . import _collate, _pipes
 from ._collate import default_collate as default_collate
 from ._collate import default_convert as default_convert
 from ._threads import ThreadPool
@@ -51,6 +51,11 @@ def _make_fetch(loader: Any) -> _MapFetcher | _IterableFetcher:
     return _MapFetcher(loader._auto_collation, loader.collate_fn)
 
 
+def _init_fn(loader):
+    """What each worker calls first."""
+    return _pipes.ShardingInit(loader.worker_init_fn) if _pipes.is_pipe(loader.dataset) else loader.worker_init_fn
+
+
 def _requests(loader: Any) -> Iterator[Any]:
     """What the fetcher is called with: nothing for an iterable data set, which says itself when it ends."""
     if loader._dataset_kind == _DatasetKind.Iterable:
@@ -68,6 +73,7 @@ class _BaseDataLoaderIter:
         self._loader = loader
         self._dataset = loader.dataset
         self._num_yielded = 0
+        self._shared_seed = _pipes.draw_shared_seed(loader.dataset, loader.generator)
         self._IterableDataset_len_called = loader._IterableDataset_len_called
 
     def __iter__(self) -> Iterator[Any]:
@@ -109,6 +115,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         _draw_seed(loader)
+        _pipes.shard(loader.dataset)
         self._fetch = _make_fetch(loader)(loader.dataset)
         self._requests = _requests(loader)
 
@@ -141,18 +148,21 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 loader.dataset,
                 _make_fetch(loader),
                 loader.num_workers,
-                loader.worker_init_fn,
+                _init_fn(loader),
                 getattr(loader, "_context", None),
                 max(1, loader.prefetch_factor or 1),
                 loader.timeout,
                 getattr(loader, "in_order", True),
             )
+            if self._shared_seed is not None:
+                # PyTorch draws one more for the first pass, which nobody uses; the generator continues alike.
+                _draw_seed(loader)
         if loader.persistent_workers:
             loader._pool = pool
         self._pool: ProcessPool | None = pool
         self._processes = list(pool.processes)
         self._number = pool.number + 1
-        pool.begin(_requests(loader))
+        pool.begin(_requests(loader), self._shared_seed)
 
     def _next_data(self) -> Any:
         pool = self._pool
@@ -240,7 +250,7 @@ class DataLoader(Generic[T_co]):
     Args:
         dataset (Dataset): map-style or iterable.
         batch_size (int, optional): None disables batching.
-        shuffle (bool): a new random order in every pass.
+        shuffle (bool): a new random order in every pass. Of a stream of pipes it sets whether those of them shuffle that do.
         sampler, batch_sampler (iterable): the order of indices, or of lists of indices, instead.
         num_workers (int): processes that load ahead; 0 loads in the calling thread. Tensors arrive in shared memory.
         collate_fn (callable): from a list of samples to a batch, by default `default_collate`.
@@ -284,6 +294,9 @@ class DataLoader(Generic[T_co]):
         in_order: bool = True,
     ) -> None:
         self._check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if _pipes.is_pipe(dataset):
+            dataset = _pipes.prepare(dataset, shuffle)
+            shuffle = None if isinstance(dataset, IterableDataset) else shuffle
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor: int | None = 2 if num_workers and prefetch_factor is None else prefetch_factor
@@ -448,7 +461,7 @@ class DataLoader(Generic[T_co]):
                 self.dataset,
                 _make_fetch(self),
                 self.num_workers,
-                self.worker_init_fn,
+                _init_fn(self),
                 seed,
                 self._iterable,
                 max(1, self.prefetch_factor),

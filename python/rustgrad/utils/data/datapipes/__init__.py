@@ -1,20 +1,12 @@
-"""`rustgrad.utils.data.datapipes`: the base classes of pipes, which programs derive from or ask for; there are no pipes."""
+"""`rustgrad.utils.data.datapipes`: data sets made of data sets, which a graph of small steps (map, batch, shuffle ..) describes.
 
-from ...._absent import getattr_of
-from ..dataset import Dataset, IterableDataset
+`iter` holds the steps over streams, `map` those over maps from indices, `dataframe` those over data frames. Their classes
+register themselves as methods of all pipes, so they are imported together, on the first use of any of them.
+"""
 
-__all__ = ["IterDataPipe", "MapDataPipe"]
+from . import dataframe, iter, map
 
-
-class IterDataPipe(IterableDataset):  # type: ignore[type-arg]
-    """An `IterableDataset` by the name that pipes have."""
-
-
-class MapDataPipe(Dataset):  # type: ignore[type-arg]
-    """A `Dataset` by the name that pipes have."""
-
-
-__getattr__ = getattr_of(__name__)
+__all__ = ["dataframe", "iter", "map"]
 
 
 def __dir__() -> list[str]:
