@@ -27,17 +27,33 @@ from .sampler import (
     WeightedRandomSampler,
 )
 
-_BASES = ("DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe")
-_DECORATORS = (
-    "argument_validation",
-    "functional_datapipe",
-    "guaranteed_datapipes_determinism",
-    "non_deterministic",
-    "runtime_validation",
-    "runtime_validation_disabled",
-)
-# `datapipes.datapipe` and the like: their package defines the methods of pipes, so all of it is imported.
-_LAZY = {**dict.fromkeys(_BASES, "datapipes.datapipe"), **dict.fromkeys(_DECORATORS, "datapipes._decorator")}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import datapipes as datapipes
+    from . import graph as graph
+    from . import graph_settings as graph_settings
+    from .datapipes._decorator import (
+        argument_validation,
+        functional_datapipe,
+        guaranteed_datapipes_determinism,
+        non_deterministic,
+        runtime_validation,
+        runtime_validation_disabled,
+    )
+    from .datapipes.datapipe import DataChunk, DFIterDataPipe, IterDataPipe, MapDataPipe
+
+_LAZY = {
+    "DFIterDataPipe": "datapipe",
+    "DataChunk": "datapipe",
+    "IterDataPipe": "datapipe",
+    "MapDataPipe": "datapipe",
+    "argument_validation": "_decorator",
+    "functional_datapipe": "_decorator",
+    "guaranteed_datapipes_determinism": "_decorator",
+    "non_deterministic": "_decorator",
+    "runtime_validation": "_decorator",
+    "runtime_validation_disabled": "_decorator",
+}
 _SUBMODULES = ("datapipes", "graph", "graph_settings")
 __all__ = [
     "BatchSampler",
@@ -74,7 +90,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        value = getattr(importlib.import_module(f"{__name__}.datapipes.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
     if name in _SUBMODULES:

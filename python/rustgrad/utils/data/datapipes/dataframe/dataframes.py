@@ -55,9 +55,6 @@ class Capture:
         self._root._statements.append(called)
         return called
 
-    def __str__(self) -> str:
-        return f"{self._function.__name__}({', '.join(map(str, self._arguments))})"
-
     def apply_ops(self, dataframe: Any) -> Any:
         """The value for a data frame, to which all statements are done."""
         values = {id(self._root): dataframe}

@@ -170,6 +170,7 @@ class GrouperIterDataPipe(IterDataPipe[Any]):
                 samples = waiting.pop(largest)
                 count -= len(samples)
                 if self.guaranteed_group_size is None or len(samples) >= self.guaranteed_group_size:
+                    # PyTorch pairs this group with the key of the last sample.
                     yield self._made(largest, samples)
                 elif not self.drop_remaining:
                     raise RuntimeError("Failed to group items", str(samples))
