@@ -24,12 +24,16 @@ def is_pipe(dataset: Any) -> bool:
 
 def prepare(dataset: Any, shuffle: bool | None) -> Any:
     """The pipe of a loader: with the settings of `shuffle` if it is a stream, and in a wrapper that can be pickled."""
-    from .datapipes.datapipe import _IterDataPipeSerializationWrapper, _MapDataPipeSerializationWrapper
+    from .datapipes.datapipe import (
+        IterDataPipe,
+        _IterDataPipeSerializationWrapper,
+        _MapDataPipeSerializationWrapper,
+    )
     from .graph_settings import apply_shuffle_settings
 
-    if not isinstance(dataset, IterableDataset):
-        return _MapDataPipeSerializationWrapper(dataset)
-    return _IterDataPipeSerializationWrapper(apply_shuffle_settings(dataset, shuffle=shuffle))
+    if isinstance(dataset, IterDataPipe):
+        return _IterDataPipeSerializationWrapper(apply_shuffle_settings(dataset, shuffle))
+    return _MapDataPipeSerializationWrapper(dataset)
 
 
 def draw_shared_seed(dataset: Any, generator: Generator | None) -> int | None:

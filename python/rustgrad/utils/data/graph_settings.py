@@ -7,7 +7,7 @@ import warnings
 from typing import Any, TypeVar
 
 from ..._base import Generator
-from .datapipes.iter.sharding import SHARDING_PRIORITIES, _accepts_groups
+from .datapipes.iter.sharding import SHARDING_PRIORITIES, _ShardingIterDataPipe
 from .graph import DataPipe, DataPipeGraph, traverse_dps
 from .sampler import random_seed
 
@@ -61,8 +61,8 @@ def apply_sharding(
                         "Sharding twice on a single pipeline is likely unintended and will cause data loss. "
                         f"Sharding already applied to {above} while trying to apply to {pipe}"
                     )
-                group = {"sharding_group": sharding_group} if _accepts_groups(pipe) else {}
-                pipe.apply_sharding(num_of_instances, instance_id, **group)
+                group = (sharding_group,) if isinstance(pipe, _ShardingIterDataPipe) else ()
+                pipe.apply_sharding(num_of_instances, instance_id, *group)
             apply(below, pipe if divides else above)
 
     apply(traverse_dps(datapipe), None)

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import collections.abc
 import types
-import typing
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 __all__ = ["datapipe_type", "issubinstance", "issubtype"]
 
 # Types of which the arguments are looked at in a value.
-_CONTAINERS: dict[Any, Any] = {
-    list: list,
-    set: set,
-    frozenset: frozenset,
-    collections.abc.Sequence: (list, tuple, collections.abc.Sequence),
-}
+_CONTAINERS = (list, set, frozenset, collections.abc.Sequence)
 
 
 def _alternatives(kind):
     """The types of a union, or those that a type variable may be; None for any type."""
-    if kind is Any or kind is typing.Generic:
+    if kind is Any:
         return None
     if isinstance(kind, TypeVar):
         if kind.__constraints__:

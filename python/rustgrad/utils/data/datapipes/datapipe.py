@@ -188,7 +188,7 @@ class MapDataPipe(_Pipe, Dataset[_T_co]):
         cls._register(function_name, cls_to_register, functools.partial(cls_to_register))
 
 
-class _SerializationWrapper:
+class _DataPipeSerializationWrapper:
     """Around the pipe of a `DataLoader`: where `dill` is installed, workers get lambdas and local functions too."""
 
     def __init__(self, datapipe: Any) -> None:
@@ -219,11 +219,11 @@ def _from_dill(cls, pickled):
     return cls(import_dill().loads(pickled))
 
 
-class _IterDataPipeSerializationWrapper(_SerializationWrapper, IterDataPipe[_T_co]):
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe[_T_co]):
     def __iter__(self) -> Iterator[_T_co]:
         return iter(self._datapipe)
 
 
-class _MapDataPipeSerializationWrapper(_SerializationWrapper, MapDataPipe[_T_co]):
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe[_T_co]):
     def __getitem__(self, index: Any) -> _T_co:
         return self._datapipe[index]

@@ -1,4 +1,7 @@
-"""Pipes that make one stream of several: one after the other, in turn, or side by side."""
+"""Pipes that make one stream of several: one after the other, in turn, or side by side.
+
+Those of `splitting.py` have their PyTorch names here too, also the ones that libraries ask for with `isinstance`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,13 @@ from typing import Any, TypeVar
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
-from .splitting import DemultiplexerIterDataPipe, ForkerIterDataPipe
+from .splitting import (
+    DemultiplexerIterDataPipe,
+    ForkerIterDataPipe,
+    _ChildDataPipe,  # noqa: F401
+    _DemultiplexerIterDataPipe,  # noqa: F401
+    _ForkerIterDataPipe,  # noqa: F401
+)
 from .utils import length_of
 
 __all__ = [

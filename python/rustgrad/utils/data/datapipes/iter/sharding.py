@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
@@ -24,6 +24,8 @@ class SHARDING_PRIORITIES(IntEnum):
 
 
 class _ShardingIterDataPipe(IterDataPipe[_T_co]):
+    """A pipe whose `apply_sharding` takes a group."""
+
     def apply_sharding(
         self, num_of_instances: int, instance_id: int, sharding_group: int = SHARDING_PRIORITIES.DEFAULT
     ) -> None:
@@ -84,8 +86,3 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe[_T_co]):
     def __len__(self) -> int:
         whole, rest = divmod(length_of(self, self.source_datapipe), self.num_of_instances)
         return whole + (self.instance_id < rest)
-
-
-def _accepts_groups(datapipe: Any) -> bool:
-    """Whether a pipe's `apply_sharding` takes a group."""
-    return isinstance(datapipe, _ShardingIterDataPipe)

@@ -21,14 +21,16 @@ __all__ = ["DemultiplexerIterDataPipe", "ForkerIterDataPipe"]
 _T_co = TypeVar("_T_co", covariant=True)
 
 
-def _checked_size(num_instances, buffer_size, form):
+def _check_count(num_instances):
     if num_instances < 1:
         raise ValueError(f"Expected `num_instances` larger than 0, but {num_instances} is found")
+
+
+def _check_size(buffer_size, form):
     if buffer_size < 0:
         warnings.warn(
             f"Unlimited buffer size is set for `{form}`, please be aware of OOM at random places", stacklevel=4
         )
-    return num_instances
 
 
 def _no_op(x):
@@ -210,8 +212,10 @@ class ForkerIterDataPipe(IterDataPipe[Any]):
         buffer_size: int = 1000,
         copy: Literal["shallow", "deep"] | None = None,
     ) -> IterDataPipe[Any] | list[_ChildDataPipe]:
-        if _checked_size(num_instances, buffer_size, "fork") == 1:
+        _check_count(num_instances)
+        if num_instances == 1:
             return datapipe
+        _check_size(buffer_size, "fork")
         main = _ForkerIterDataPipe(datapipe, num_instances, buffer_size, copy)
         return [_ChildDataPipe(main, i) for i in range(num_instances)]
 
@@ -291,7 +295,8 @@ class DemultiplexerIterDataPipe(IterDataPipe[Any]):
         drop_none: bool = False,
         buffer_size: int = 1000,
     ) -> list[_ChildDataPipe]:
+        _check_count(num_instances)
         _check_unpickable_fn(classifier_fn)
-        _checked_size(num_instances, buffer_size, "demux")
+        _check_size(buffer_size, "demux")
         main = _DemultiplexerIterDataPipe(datapipe, num_instances, classifier_fn, drop_none, buffer_size)
         return [_ChildDataPipe(main, i) for i in range(num_instances)]

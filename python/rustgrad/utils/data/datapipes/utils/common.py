@@ -22,6 +22,8 @@ __all__ = [
     "validate_pathname_binary_tuple",
 ]
 
+# The name in PyTorch, which libraries ask.
+DILL_AVAILABLE = dill_available()
 _EMPTY = inspect.Parameter.empty
 
 
@@ -66,7 +68,7 @@ def _check_unpickable_fn(fn: Callable[..., Any]) -> None:
     """TypeError: it is not callable. Warns of functions that `pickle` cannot send to workers, unless `dill` can."""
     if not callable(fn):
         raise TypeError(f"A callable function is expected, but {type(fn)} is provided.")
-    if dill_available():
+    if DILL_AVAILABLE:
         return
     inner = fn.func if isinstance(fn, functools.partial) else fn
     kind = None
