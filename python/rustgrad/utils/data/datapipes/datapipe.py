@@ -6,6 +6,7 @@ A pipe is a data set made of another one; `pipe.map(f).batch(2)` makes a graph o
 
 from __future__ import annotations
 
+import copy
 import functools
 import pickle
 from collections.abc import Callable, Iterable, Iterator
@@ -210,8 +211,6 @@ class _DataPipeSerializationWrapper:
 
     def __copy__(self) -> Any:
         # Workers that are threads each need a graph of their own.
-        import copy
-
         return type(self)(copy.deepcopy(self._datapipe))
 
 
