@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import ops, zeros_like
 from .._C import Tensor
 from .._dtype_info import finfo
-from .optimizer import Optimizer, ParamsT, step_tensor, to_scalar
+from .optimizer import Optimizer, ParamsT, private_names, step_tensor, to_scalar
 
 __all__ = ["Adafactor"]
 
@@ -106,3 +106,6 @@ class Adafactor(Optimizer):
             moment = state["variance"].lerp_(grad * grad, rate).clone()
         update = moment.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
         param.add_(update, alpha=-alpha / max(1.0, _rms(update) / group["d"]))
+
+
+__getattr__ = private_names(__name__)

@@ -9,7 +9,7 @@ import math
 
 from .._base import addmm, bfloat16, zeros_like
 from .._C import Tensor
-from .optimizer import Optimizer, ParamsT, to_scalar
+from .optimizer import Optimizer, ParamsT, private_names, to_scalar
 
 __all__ = ["Muon"]
 
@@ -105,3 +105,6 @@ class Muon(Optimizer):
         ratio = _RATIOS[group["adjust_lr_fn"] or "original"](*param.shape)
         param.mul_(1 - lr * group["weight_decay"])
         param.add_(update, alpha=-lr * ratio)
+
+
+__getattr__ = private_names(__name__)

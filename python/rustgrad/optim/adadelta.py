@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import Tensor, ops, zeros_like
 from ._rules import descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, ParamsT, check_lr, check_not_negative, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, ParamsT, check_lr, check_not_negative, numbers, private_names, step_tensor, to_scalar
 
 __all__ = ["Adadelta"]
 
@@ -73,3 +73,6 @@ class Adadelta(Optimizer):
         change = changes.add(eps).sqrt() / squares.add(eps).sqrt() * grad
         changes.mul_(rho).addcmul_(change, change, value=1 - rho)
         descend(param, change, to_scalar(group["lr"]))
+
+
+__getattr__ = private_names(__name__)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from .._base import Tensor, full_like, ops
 from ..optim.optimizer import ParamsT
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar, with_values
+from .optimizer import (
+    Optimizer,
+    check_lr,
+    check_not_negative,
+    numbers,
+    private_names,
+    step_tensor,
+    to_scalar,
+    with_values,
+)
 
 __all__ = ["Adagrad"]
 
@@ -109,3 +118,6 @@ class Adagrad(Optimizer):
             param.add_(grad / root * -rate)
         else:
             param.addcdiv_(grad, root, value=-rate)
+
+
+__getattr__ = private_names(__name__)

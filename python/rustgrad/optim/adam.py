@@ -6,7 +6,7 @@ from typing import Any
 
 from .._base import Tensor, maximum, ops, zeros_like
 from ..optim.optimizer import ParamsT
-from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, private_names, step_tensor, to_scalar
 
 __all__ = ["Adam", "as_real"]
 
@@ -144,3 +144,6 @@ class Adam(Optimizer):
         else:
             denominator = (v.sqrt() / correction2**0.5).add_(group["eps"])
             param.addcdiv_(m, denominator, value=-lr / correction1)
+
+
+__getattr__ = private_names(__name__)

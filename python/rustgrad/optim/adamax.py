@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import Tensor, maximum, ops, zeros_like
 from ._rules import check_adaptive, descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, ParamsT, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, ParamsT, numbers, private_names, step_tensor, to_scalar
 
 __all__ = ["Adamax"]
 
@@ -69,3 +69,6 @@ class Adamax(Optimizer):
         mean.lerp_(grad, 1 - beta1)
         greatest.copy_(maximum(greatest * beta2, grad.abs() + group["eps"]))
         descend(param, mean / greatest.clone(), to_scalar(group["lr"]) / (1 - beta1**step))
+
+
+__getattr__ = private_names(__name__)

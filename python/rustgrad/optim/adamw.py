@@ -7,6 +7,7 @@ from typing import Any
 from .._C import Tensor
 from ..optim.optimizer import ParamsT
 from .adam import Adam
+from .optimizer import private_names
 
 __all__ = ["AdamW"]
 
@@ -51,3 +52,6 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+__getattr__ = private_names(__name__)

@@ -6,7 +6,7 @@ from .._base import float32, ops, tensor, zeros_like
 from .._C import Tensor
 from ._rules import direction
 from .adam import as_real
-from .optimizer import Optimizer, ParamsT, check_lr, check_not_negative, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, ParamsT, check_lr, check_not_negative, numbers, private_names, step_tensor, to_scalar
 
 __all__ = ["ASGD"]
 
@@ -79,3 +79,6 @@ class ASGD(Optimizer):
             average.add_((param - average) * share)
         state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
         state["mu"].fill_(1 / max(1, step - group["t0"]))
+
+
+__getattr__ = private_names(__name__)

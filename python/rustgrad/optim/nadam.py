@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import Tensor, ops, zeros_like
 from ._rules import check_adaptive, decay_weights, descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, ParamsT, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, ParamsT, numbers, private_names, step_tensor, to_scalar
 
 __all__ = ["NAdam"]
 
@@ -93,3 +93,6 @@ class NAdam(Optimizer):
         root = (square / (1 - beta2**step)).sqrt() + group["eps"]
         change = grad * ((1.0 - now) / (1.0 - product)) + mean * (ahead / (1.0 - product * ahead))
         descend(param, change / root, lr)
+
+
+__getattr__ = private_names(__name__)

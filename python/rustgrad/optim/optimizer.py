@@ -15,11 +15,13 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from .._absent import absent
 from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, ops, tensor, typename
 from .._base import _set_grad_enabled as set_mode
 from .._base import _with_grad as tensors_with_grad
 from ..autograd import _engine
 from ..autograd.grad_mode import enable_grad
+from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
 from ..utils.hooks import RemovableHandle
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -88,6 +90,19 @@ def _with_hooks(step: _F) -> _F:
 
     wrapper.hooked = True
     return wrapper
+
+
+def private_names(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of this package: names that optimizers of other libraries import."""
+
+    def __getattr__(name: str) -> Any:
+        if name[:2] == "__":
+            raise absent(module, name)
+        from ._optimizer_names import find
+
+        return find(module, name)
+
+    return __getattr__
 
 
 def to_scalar(value: Any) -> Any:
@@ -395,9 +410,17 @@ class Optimizer:
 
     def _update_all(self, group: dict[str, Any]) -> bool:
         """Changes all parameters of a group by one fused op; False where the rule or its options have none."""
-        fused = self._fused_op(group)
-        if fused is None or not self._may_fuse(group):
+        options = self._options_of_fused(group)
+        if options is None:
             return False
+        params, grads = with_grad(group)
+        self._update_fused(group, options, params, grads, self._states_of(group, params))
+        return True
+
+    def _options_of_fused(self, group: dict[str, Any]) -> dict[str, Any] | None:
+        """The options that the fused op takes; None where it cannot run with them."""
+        if self._fused_op(group) is None or not self._may_fuse(group):
+            return None
         options = {flag: group[flag] for flag in self._fused_flags}
         for argument, name, index in self._fused_options:
             value = group[name]
@@ -405,20 +428,23 @@ class Optimizer:
                 _, _ = value  # ValueError where it is no pair
                 value = value[index]
             if type(value) is not float and isinstance(value := to_scalar(value), Tensor):
-                return False
+                return None
             options[argument] = value
-        params, grads = with_grad(group)
+        return options
+
+    def _states_of(self, group, params):
         state_of = self.state
         states = [state_of[p] for p in params]
-        if not all(states):
-            states = [self._state_of(group, p) for p in params]
+        return states if all(states) else [self._state_of(group, p) for p in params]
+
+    def _update_fused(self, group, options, params, grads, states):
+        """Changes parameters by the fused op, and their states."""
         _add_to_each([state["step"] for state in states], 1)
         lists = [
             [s[name] for s in states] if option is None or group[option] else []
             for name, option in self._fused_state.items()
         ]
-        fused(params, grads, *lists, **options)
-        return True
+        self._fused_op(group)(params, grads, *lists, **options)
 
     def _fused_op(self, group):
         return self._fused
@@ -439,6 +465,20 @@ class Optimizer:
     def _update_by_sparse(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         """Changes `param` by a sparse gradient. RuntimeError: the rule changes elements without a gradient too."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
+    ) -> dict[Any, Any]:
+        """Columns of lists of tensors by device and dtype: `{(device, dtype): (lists, positions)}`."""
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
+    profile_hook_step = staticmethod(_with_hooks)
+
+    def _cuda_graph_capture_health_check(self):
+        """Nothing to check: steps are never captured in a CUDA graph. Optimizers of other libraries call it in `step`."""
+
+    _accelerator_graph_capture_health_check = _cuda_graph_capture_health_check
 
     def _check_fused(self):
         """RuntimeError where `fused=True` contradicts another option."""
@@ -498,3 +538,6 @@ class Optimizer:
                 )
             if any(id(p) in ids for p in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
+
+
+__getattr__ = private_names(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import Tensor, ops, zeros_like
 from ._rules import check_adaptive, decay_weights, descend, direction
 from .adam import as_real
-from .optimizer import Optimizer, ParamsT, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, ParamsT, numbers, private_names, step_tensor, to_scalar
 
 __all__ = ["RAdam"]
 
@@ -87,3 +87,6 @@ class RAdam(Optimizer):
             variance = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
             change = change * (variance * correction) ** 0.5 / (square.sqrt() + group["eps"])
         descend(param, change, lr)
+
+
+__getattr__ = private_names(__name__)

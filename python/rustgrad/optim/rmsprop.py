@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import Tensor, ops, zeros_like
 from ..optim.optimizer import ParamsT
 from .adam import as_real
-from .optimizer import Optimizer, check_lr, check_not_negative, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, private_names, step_tensor, to_scalar
 
 __all__ = ["RMSprop"]
 
@@ -105,3 +105,6 @@ class RMSprop(Optimizer):
             param.add_(grad / average * -lr)
         else:
             param.addcdiv_(grad, average, value=-lr)
+
+
+__getattr__ = private_names(__name__)

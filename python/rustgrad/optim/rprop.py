@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._base import full_like, ones_like, ops, zeros_like
 from .._C import Tensor
 from .adam import as_real
-from .optimizer import Optimizer, ParamsT, check_lr, numbers, step_tensor, to_scalar
+from .optimizer import Optimizer, ParamsT, check_lr, numbers, private_names, step_tensor, to_scalar
 
 __all__ = ["Rprop"]
 
@@ -77,3 +77,6 @@ class Rprop(Optimizer):
         grad = grad.masked_fill(turned, 0)
         param.addcmul_(grad.sign(), size.clone() if group["differentiable"] else size, value=-1)
         previous.copy_(grad)
+
+
+__getattr__ = private_names(__name__)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .._base import Tensor, ops, zeros_like
 from ..optim.optimizer import ParamsT
-from .optimizer import Optimizer, check_lr, check_not_negative, numbers, to_scalar, with_grad
+from .optimizer import Optimizer, check_lr, check_not_negative, numbers, private_names, to_scalar
 
 __all__ = ["SGD"]
 
-_fused_sgd = ops["_fused_sgd_"]
+_update_many = ops["_fused_sgd_"]
 
 
 class SGD(Optimizer):
@@ -74,21 +74,23 @@ class SGD(Optimizer):
         # Without momentum there is no state, not even an empty one.
         return self.state[param] if group["momentum"] else {}
 
-    def _update_all(self, group):
+    def _options_of_fused(self, group):
         lr = to_scalar(group["lr"])
-        if not self._may_fuse(group) or isinstance(lr, Tensor):
-            return False
-        params, grads = with_grad(group)
+        return {"lr": lr} if self._may_fuse(group) and not isinstance(lr, Tensor) else None
+
+    def _states_of(self, group, params):
+        return [self.state[p] for p in params] if group["momentum"] else []
+
+    def _update_fused(self, group, options, params, grads, states):
+        lr = options["lr"]
         if not group["momentum"]:
             self._fused_step(group, lr, params, grads, [], False)
-            return True
-        state_of = self.state
-        states = [state_of[p] for p in params]
+            return
         buffers = [state.get("momentum_buffer") for state in states]
         first = [buffer is None for buffer in buffers]
         if True not in first:
             self._fused_step(group, lr, params, grads, buffers, False)
-            return True
+            return
         # Parameters whose first gradient comes later than that of others take their first step by themselves.
         for p, state, is_first in zip(params, states, first, strict=True):
             if is_first:
@@ -97,10 +99,9 @@ class SGD(Optimizer):
             chosen = [i for i, is_first in enumerate(first) if is_first == which]
             lists = [[every[i] for i in chosen] for every in (params, grads)]
             self._fused_step(group, lr, *lists, [states[i]["momentum_buffer"] for i in chosen], which)
-        return True
 
     def _fused_step(self, group, lr, params, grads, buffers, first):
-        _fused_sgd(
+        _update_many(
             params,
             grads,
             buffers,
@@ -133,3 +134,6 @@ class SGD(Optimizer):
             param.addcmul_(grad, lr, value=-1)
         else:
             param.add_(grad, alpha=-lr)
+
+
+__getattr__ = private_names(__name__)

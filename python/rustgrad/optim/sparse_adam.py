@@ -6,7 +6,7 @@ import math
 
 from .._base import Tensor, zeros_like
 from ..autograd import _engine
-from .optimizer import Optimizer, ParamsT, to_scalar, with_values
+from .optimizer import Optimizer, ParamsT, private_names, to_scalar, with_values
 
 __all__ = ["SparseAdam"]
 
@@ -78,3 +78,6 @@ class SparseAdam(Optimizer):
 
     def _update(self, group, param, grad, state):
         raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+
+
+__getattr__ = private_names(__name__)
