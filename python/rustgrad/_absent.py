@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable
+from typing import Any
 
 # Among more names than this Python does not look for one that is near.
 _FEW = 750
@@ -21,10 +22,15 @@ def absent(module: str, name: str) -> AttributeError:
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}", name=name, obj=sys.modules.get(module))
 
 
-def getattr_of(module: str) -> Callable[[str], object]:
-    """The `__getattr__` of a namespace without dynamic attributes."""
+def getattr_of(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a namespace that has nothing dynamic but PyTorch's names for what other modules define."""
 
-    def __getattr__(name: str) -> object:
+    def __getattr__(name: str) -> Any:
+        if name[:2] != "__":
+            from ._elsewhere import MISSING, find
+
+            if (found := find(module, name)) is not MISSING:
+                return found
         raise absent(module, name)
 
     return __getattr__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _C
-from ._settings import print_options
+from ._settings import print_options, printoptions, set_printoptions  # noqa: F401
 
 __all__: list[str] = []
 

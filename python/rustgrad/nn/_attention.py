@@ -79,7 +79,7 @@ def _none_or_dtype(input: Tensor | None) -> dtype | None:
     raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
 
 
-def _in_projection_packed(q, k, v, w, b):
+def _in_projection_packed(q, k, v, w, b=None):
     """The projections by the rows of one weight `(3E, E)`: of one tensor in one product."""
     size = q.size(-1)
     if k is v:

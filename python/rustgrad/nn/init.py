@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 
+from .._absent import getattr_of
 from .._base import empty_like, ops, randperm, where
 from .._C import Generator, Tensor
 from ..autograd.grad_mode import no_grad
@@ -284,6 +285,9 @@ for _function in (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, x
 for _function in (kaiming_normal_, orthogonal_, sparse_):
     globals()[_function.__name__[:-1]] = _deprecated(_function)
 del _function
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

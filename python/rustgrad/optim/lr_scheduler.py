@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .._absent import getattr_of
 from ..optim.optimizer import Optimizer
 from ._lr_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._lr_base import LRScheduler, function_state, per_group
@@ -304,6 +305,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         # The base class advances by one.
         self.last_epoch = math.floor(epoch) - 1
         self._update_lr()
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

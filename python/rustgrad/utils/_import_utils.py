@@ -1,22 +1,30 @@
-"""Whether `dill` is there: with it, pipes that hold lambdas and local functions are pickled too."""
+"""Whether modules can be imported; with `dill`, pipes that hold lambdas and local functions are pickled too."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
-import types
+from types import ModuleType
 
 __all__ = ["dill_available", "import_dill"]
 
 
-@functools.lru_cache
+def _check_module_exists(name: str) -> bool:
+    """Whether a module can be found; it is not imported, but packages above it are."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+@functools.cache
 def dill_available() -> bool:
     """Whether `dill` is installed."""
-    return importlib.util.find_spec("dill") is not None
+    return _check_module_exists("dill")
 
 
-@functools.lru_cache
-def import_dill() -> types.ModuleType | None:
+@functools.cache
+def import_dill() -> ModuleType | None:
     """The module `dill`, or None. `pickle` itself stays as it is."""
     if not dill_available():
         return None

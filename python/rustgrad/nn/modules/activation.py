@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..._absent import getattr_of
 from ..._base import empty
 from ..._C import Tensor, dtype
 from ..._typing import DeviceLike
@@ -412,3 +413,6 @@ class PReLU(Module):
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
+
+
+__getattr__ = getattr_of(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._absent import getattr_of
 from ..._base import Tensor, empty, ones, tensor, zeros
 from ..._base import int64 as _int64
 from ..._C import dtype
@@ -288,3 +289,6 @@ class SyncBatchNorm(_BatchNorm):
         for name, child in module.named_children():
             converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return converted
+
+
+__getattr__ = getattr_of(__name__)

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
+from ..._absent import getattr_of
 from ..._C import Tensor
 from ..._typing import Self
 from .module import Module, _addindent
@@ -280,3 +281,6 @@ class ModuleDict(Module):
         pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else pairs_of("ModuleDict", modules)
         for key, module in pairs:
             self[key] = module
+
+
+__getattr__ = getattr_of(__name__)

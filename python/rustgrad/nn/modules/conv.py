@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..._absent import getattr_of
 from ..._base import empty, ops
 from ..._C import Tensor, dtype
 from ..._typing import DeviceLike
@@ -258,7 +259,7 @@ class Conv3d(_Conv):
     _dims, _op = 3, staticmethod(ops["conv3d"])
 
 
-class _ConvTranspose(_ConvNd):
+class _ConvTransposeNd(_ConvNd):
     _dims: int
 
     def __init__(
@@ -334,7 +335,7 @@ class _ConvTranspose(_ConvNd):
         )
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     r"""The transpose of a convolution over one dimension: `Conv1d`'s gradient by its input, with learned kernels.
 
     `output_padding` adds to one end of the output; `forward(input, output_size)` chooses it by the size of the output.
@@ -347,7 +348,7 @@ class ConvTranspose1d(_ConvTranspose):
     _dims, _op = 1, staticmethod(ops["conv_transpose1d"])
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     r"""The transpose of a convolution over two dimensions: `Conv2d`'s gradient by its input, with learned kernels.
 
     `output_padding` adds to one end of the output; `forward(input, output_size)` chooses it by the size of the output.
@@ -360,7 +361,7 @@ class ConvTranspose2d(_ConvTranspose):
     _dims, _op = 2, staticmethod(ops["conv_transpose2d"])
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTransposeNd):
     r"""The transpose of a convolution over three dimensions: `Conv3d`'s gradient by its input, with learned kernels.
 
     `output_padding` adds to one end of the output; `forward(input, output_size)` chooses it by the size of the output.
@@ -436,7 +437,7 @@ class _LazyConv(_LazyConvXdMixin, _Conv):
         self._start(out_channels, bias, device, dtype)
 
 
-class _LazyConvTranspose(_LazyConvXdMixin, _ConvTranspose):
+class _LazyConvTranspose(_LazyConvXdMixin, _ConvTransposeNd):
     def __init__(
         self,
         out_channels: int,
@@ -489,3 +490,6 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A `ConvTranspose3d` without `in_channels`, which are those of the first input; it is a `ConvTranspose3d` from then on."""
 
     cls_to_become = ConvTranspose3d
+
+
+__getattr__ = getattr_of(__name__)

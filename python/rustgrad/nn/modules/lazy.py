@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, NoReturn
 
+from ..._absent import getattr_of
 from ...autograd.grad_mode import no_grad
 from ..parameter import is_lazy
 from .module import Module
@@ -69,6 +70,9 @@ class LazyModuleMixin:
             "Modules with uninitialized parameters can't be used with `DataParallel`. "
             "Run a dummy forward pass to correctly initialize the modules"
         )
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

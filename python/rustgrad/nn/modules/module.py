@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+from ..._absent import getattr_of
 from ..._base import Tensor, typename
 from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
@@ -397,3 +398,6 @@ class Module(Hooks, State, Traversal):
     def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
+
+
+__getattr__ = getattr_of(__name__)

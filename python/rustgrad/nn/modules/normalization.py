@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 
+from ..._absent import getattr_of
 from ..._base import arange, empty
 from ..._C import Tensor, dtype
 from ..._typing import DeviceLike
@@ -228,3 +229,6 @@ class CrossMapLRN2d(LocalResponseNorm):
         counted = ((channel[:, None] - channel).abs() <= reach) | ((channel == 0) & (channel[:, None] > reach))
         sums = (counted.to(input.dtype) @ (input * input).flatten(2)).reshape(input.size())
         return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)
+
+
+__getattr__ = getattr_of(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..._absent import getattr_of
 from ..._C import Tensor
 from .. import functional as F
 from .module import Module
@@ -509,3 +510,6 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+__getattr__ = getattr_of(__name__)

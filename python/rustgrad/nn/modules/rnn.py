@@ -7,6 +7,7 @@ import numbers
 import warnings
 from typing import Any
 
+from ..._absent import getattr_of
 from ..._base import empty, ops, zeros
 from ..._C import Tensor, dtype
 from ..._typing import DeviceLike
@@ -536,3 +537,6 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._step(ops["gru_cell"], input, hx)
+
+
+__getattr__ = getattr_of(__name__)

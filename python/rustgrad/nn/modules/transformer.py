@@ -49,11 +49,11 @@ def _detect_is_causal_mask(mask, is_causal, length):
     return mask.shape == causal.shape and bool((mask == causal).all())
 
 
-def _length(x, batch_first):
+def _get_seq_len(x, batch_first):
     return x.size(1) if batch_first and x.dim() == 3 else x.size(0)
 
 
-def _activation(activation):
+def _get_activation_fn(activation):
     if not isinstance(activation, str):
         return activation
     if activation not in _ACTIVATIONS:
@@ -61,7 +61,7 @@ def _activation(activation):
     return _ACTIVATIONS[activation]
 
 
-def _clones(module, count):
+def _get_clones(module, count):
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
@@ -148,7 +148,7 @@ class TransformerEncoderLayer(_Layer):
         self._build(
             d_model, nhead, dim_feedforward, dropout, layer_norm_eps, norm_first, bias, batch_first, False, factory
         )
-        activation = _activation(activation)
+        activation = _get_activation_fn(activation)
         relu, gelu = (activation is f or isinstance(activation, cls) for f, cls in ((F.relu, ReLU), (F.gelu, GELU)))
         self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0
         self.activation = activation
@@ -206,7 +206,7 @@ class TransformerDecoderLayer(_Layer):
         self._build(
             d_model, nhead, dim_feedforward, dropout, layer_norm_eps, norm_first, bias, batch_first, True, factory
         )
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def forward(
         self,
@@ -255,7 +255,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -274,7 +274,7 @@ class TransformerEncoder(Module):
             src_key_padding_mask, "src_key_padding_mask", attention._none_or_dtype(mask), "mask", src.dtype
         )
         mask = attention._canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
-        length = _length(src, self.layers[0].self_attn.batch_first)
+        length = _get_seq_len(src, self.layers[0].self_attn.batch_first)
         is_causal = _detect_is_causal_mask(mask, is_causal, length)
         output = src
         for layer in self.layers:
@@ -289,7 +289,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -305,7 +305,7 @@ class TransformerDecoder(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """The last layer's output; where `tgt_is_causal` is None, `tgt_mask` is compared with the causal mask."""
-        length = _length(tgt, self.layers[0].self_attn.batch_first)
+        length = _get_seq_len(tgt, self.layers[0].self_attn.batch_first)
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, length)
         output = tgt
         for layer in self.layers:

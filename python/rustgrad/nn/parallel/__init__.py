@@ -1,5 +1,6 @@
 """`rustgrad.nn.parallel`: wrappers for several devices, with one."""
 
+from ..._absent import getattr_of
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
 from .replicate import parallel_apply, replicate
@@ -14,6 +15,9 @@ __all__ = [
     "replicate",
     "scatter",
 ]
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """`rustgrad.nn.utils`: gradients clipped, parameters normalised, parametrized, pruned, fused; sequences of several lengths (`rnn`)."""
 
+from ..._absent import getattr_of
 from . import fusion, init, memory_format, parametrizations, parametrize, prune, rnn, stateless
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -37,6 +38,9 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

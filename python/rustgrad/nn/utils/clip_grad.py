@@ -6,6 +6,7 @@ import types
 import warnings
 from collections.abc import Iterable
 
+from ..._absent import getattr_of
 from ..._base import Tensor, ops, stack, tensor
 from ...autograd.grad_mode import no_grad
 
@@ -107,3 +108,6 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     grads, clip_value = _grads(parameters), float(clip_value)
     _limit_below(grads, -clip_value)
     _limit_above(grads, clip_value)
+
+
+__getattr__ = getattr_of(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..._absent import getattr_of
 from ..._base import Tensor, cat, typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
@@ -31,3 +32,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     for p in parameters:
         p.data = vec[start : start + p.numel()].view_as(p).data
         start += p.numel()
+
+
+__getattr__ = getattr_of(__name__)

@@ -1,0 +1,1 @@
+"""`rustgrad._vendor`: the path under which programs find the version arithmetic that PyTorch brings."""
