@@ -9,7 +9,7 @@ import importlib as _importlib
 import math as _math
 
 from . import _C, _alias, _functions, _nn_natives, _size, _tensor, storage  # noqa: F401
-from ._absent import absent as _absent
+from ._absent import getattr_of as _getattr_of
 from ._checks import SymBool as SymBool
 from ._checks import SymFloat as SymFloat
 from ._checks import SymInt as SymInt
@@ -233,7 +233,10 @@ def __getattr__(name):
         return storage.default_type()
     if name == "torch":  # as in PyTorch, the package has itself as an attribute
         return _importlib.import_module(__package__)
-    raise _absent(__package__, name)
+    return _elsewhere(name)
+
+
+_elsewhere = _getattr_of(__package__)
 
 
 def __dir__() -> list[str]:

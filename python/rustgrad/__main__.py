@@ -55,7 +55,9 @@ def install():
     sys.modules["torch"] = rustgrad
     if not any(isinstance(f, _Distributions) for f in sys.meta_path):
         sys.meta_path.insert(0, _Distributions())
-    rustgrad.__version__ = rustgrad.version.__version__ = _TORCH_VERSION
+    # Programs compare it with other versions, as texts and as tuples of numbers.
+    version = importlib.import_module("rustgrad.torch_version").TorchVersion(_TORCH_VERSION)
+    rustgrad.__version__ = rustgrad.version.__version__ = version
     # Libraries compare it with the name under which they imported it.
     rustgrad.__name__ = "torch"
     native = importlib.import_module("rustgrad._native_names")

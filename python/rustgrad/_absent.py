@@ -27,7 +27,7 @@ def getattr_of(module: str) -> Callable[[str], Any]:
 
     def __getattr__(name: str) -> Any:
         if name[:2] != "__":
-            from ._elsewhere import MISSING, find
+            from ._name_table import MISSING, find
 
             if (found := find(module, name)) is not MISSING:
                 return found

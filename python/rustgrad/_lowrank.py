@@ -22,6 +22,13 @@ def _basis(matrix, adjoint, columns, passes):
     return q
 
 
+def get_approximate_basis(A: Tensor, q: int, niter: int | None = 2, M: Tensor | None = None) -> Tensor:
+    """`q` orthonormal columns that nearly span the range of `A - M`: see `svd_lowrank`."""
+    A = A if M is None else A - M.broadcast_to(A.shape)
+    start = ops["randn"](A.shape[-1], q, dtype=A.dtype, device=A.device)
+    return _basis(A.matmul, A.mH.matmul, start, 2 if niter is None else niter)
+
+
 @overridable
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of a nearly optimal approximation `A - M = U diag(S) V^H` of rank `q`.
@@ -40,8 +47,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
     if m < n:
         u, s, v = svd_lowrank(A.mH, q, niter)
         return v, s, u
-    start = ops["randn"](n, 6 if q is None else q, dtype=A.dtype, device=A.device)
-    basis = _basis(A.matmul, A.mH.matmul, start, 2 if niter is None else niter)
+    basis = get_approximate_basis(A, 6 if q is None else q, niter)
     u, s, vh = _svd(basis.mH.matmul(A), full_matrices=False)
     return basis.matmul(u), s, vh.mH
 
@@ -69,3 +75,6 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     return svd_lowrank(A - A.mean(dim=-2, keepdim=True) if center else A, q, niter)
+
+
+_svd_lowrank = svd_lowrank

@@ -34,7 +34,7 @@ IntLike, FloatLike, BoolLike = (int, SymInt), (float, SymFloat), (bool, SymBool)
 _ORDER = (bool, int, float, complex)
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 _LOW = ("float16", "bfloat16", "complex32")
-_COMPLEX_OF = {"float16": "complex32", "bfloat16": "complex64", "float32": "complex64", "float64": "complex128"}
+_COMPLEX_OF = {"float16": "complex32", "float32": "complex64", "float64": "complex128"}
 _REAL_OF = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _COMPUTED_IN = {"float16": "float32", "bfloat16": "float32", "complex32": "complex64"}
 

@@ -11,6 +11,7 @@ import warnings
 from collections import OrderedDict
 
 from . import _C, _conversions, _formats, _functions, _protocols, _sparse_methods, _spectral, storage
+from ._absent import getattr_of
 from ._C import Tensor, ops
 
 
@@ -427,3 +428,6 @@ def _install():
 
 
 _install()
+
+
+__getattr__ = getattr_of(__name__)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from . import _C
-from ._settings import print_options, printoptions, set_printoptions  # noqa: F401
+from ._absent import getattr_of
+from ._settings import print_options, set_printoptions
 
 __all__: list[str] = []
 
@@ -42,3 +45,31 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
             lines.append(", " + suffix)
             last += len(suffix) + 2
     return "".join([*lines, ")"])
+
+
+def _str(self: _C.Tensor, *, tensor_contents: str | None = None) -> str:
+    """A tensor as it is printed; with other text in the place of its numbers if given."""
+    text = repr(self)
+    if tensor_contents is None:
+        return text
+    return text.replace(_tensor_str(self, len("tensor(")), tensor_contents, 1)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """What `set_printoptions` has set."""
+    return dict(print_options())
+
+
+@contextlib.contextmanager
+def printoptions(**kwargs: Any) -> Iterator[None]:
+    """`set_printoptions` for a block."""
+    before = get_printoptions()
+    set_printoptions(**kwargs)
+    try:
+        yield
+    finally:
+        # None is a value of `sci_mode` alone, which it resets.
+        set_printoptions(**before)
+
+
+__getattr__ = getattr_of(__name__)

@@ -8,6 +8,7 @@ import sys
 import traceback
 
 from . import _C
+from ._absent import getattr_of
 from ._base import Tensor, empty_strided
 from .storage import TypedStorage, UntypedStorage
 
@@ -33,7 +34,7 @@ class ExceptionWrapper:
         text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             # A KeyError prints the repr of its argument, in which lines do not break.
-            text = _KeyErrorMessage(text)
+            text = KeyErrorMessage(text)
         elif getattr(self.exc_type, "message", None):
             raise self.exc_type(message=text)
         try:
@@ -46,7 +47,7 @@ class ExceptionWrapper:
             del exception  # Or the exception would refer to itself through this frame.
 
 
-class _KeyErrorMessage(str):
+class KeyErrorMessage(str):
     """A string whose repr is itself."""
 
     def __repr__(self):
@@ -172,3 +173,6 @@ def _get_device_index(device, optional=False, allow_cpu=False):
     if not optional:
         raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
     return 0
+
+
+__getattr__ = getattr_of(__name__)

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from .. import compiler as _compiler
-from .._absent import absent as _absent
+from .._absent import getattr_of as _getattr_of
 from .._options import Options as _Options
 from ..compiler import allow_in_graph as allow_in_graph
 from ..compiler import assume_constant_result as assume_constant_result
@@ -55,4 +55,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.eval_frame")
     if name in _compiler.__all__:
         return getattr(_compiler, name)
-    raise _absent(__name__, name)
+    return _elsewhere(name)
+
+
+_elsewhere = _getattr_of(__name__)

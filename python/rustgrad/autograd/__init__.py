@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .._absent import absent as _absent
+from .._absent import getattr_of as _getattr_of
 from .._C import SavedTensor
 from ._engine import backward, grad
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -56,7 +56,10 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise _absent(__name__, name)
+    return _elsewhere(name)
+
+
+_elsewhere = _getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

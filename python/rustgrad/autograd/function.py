@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _C
+from .._absent import getattr_of
 from .._base import Tensor, is_grad_enabled, zeros
 from .._C import _forward_levels, _is_fwd_grad_enabled, _set_fwd_grad_enabled
 from . import _engine
@@ -160,14 +161,16 @@ class _Ctx(FunctionCtx):
 BackwardCFunction = _Ctx
 
 
-class _FunctionMeta(type):
+class FunctionMeta(type):
+    """The class of custom functions: it makes the class of a function's contexts."""
+
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         super().__init__(name, bases, attrs)
         # Each function has its own context class, so that `type(ctx)` names it as PyTorch does.
         cls._context_class = type(f"{name}Backward", (_Ctx,), {"_fn": cls, "__module__": "torch.autograd.function"})
 
 
-class Function(metaclass=_FunctionMeta):
+class Function(metaclass=FunctionMeta):
     """Base class of custom differentiable functions. Call them by `apply`.
 
     Example::
@@ -402,6 +405,9 @@ class BackwardHookFunction(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         return grads
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._absent import getattr_of
 from .._base import Tensor, eye, is_grad_enabled, stack, zeros, zeros_like
 from .._C import _forward_levels
 from ._engine import grad as autograd_grad
@@ -375,6 +376,9 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         grads = _grad(double_back, seeds, v, create_graph=create_graph)
         result = _zeros_for_none(grads, inputs, strict, create_graph, "hessian")
     return _finish((output,), create_graph, False), _finish(result, create_graph, is_tuple)
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from .. import _C
+from .._absent import getattr_of
 from .._C import _set_grad_enabled, is_grad_enabled
 from .._typing import Self
 
@@ -223,3 +224,6 @@ class set_multithreading_enabled(_Mode):
     def clone(self) -> Self:
         """Another context of the same kind and mode."""
         return type(self)(self.mode)
+
+
+__getattr__ = getattr_of(__name__)

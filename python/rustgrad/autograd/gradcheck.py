@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _C
+from .._absent import getattr_of
 from .._base import Tensor, stack, zeros, zeros_like
 from ._engine import grad as autograd_grad
 from ._engine import is_sparse
@@ -497,3 +498,6 @@ class _CallableModule(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _CallableModule
+
+
+__getattr__ = getattr_of(__name__)

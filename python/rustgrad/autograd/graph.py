@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .. import _C
+from .._absent import getattr_of
 from .._base import Tensor
 
 TYPE_CHECKING = False
@@ -284,6 +285,9 @@ def register_multi_grad_hook(
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """No effect: a device has one stream."""
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

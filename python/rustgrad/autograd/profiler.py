@@ -19,7 +19,7 @@ __all__ = [
 
 
 class emit_nvtx:
-    """A context that would mark ops for NVIDIA's profiler: it refuses to be entered, unless `enabled` is False.
+    """A context that would mark ops for NVIDIA's profiler, or Intel's: it refuses to be entered, unless `enabled` is False.
 
     Args:
         enabled, record_shapes (bool): as in PyTorch.
@@ -31,6 +31,41 @@ class emit_nvtx:
     def __enter__(self) -> emit_nvtx | None:
         if not self.enabled:
             return None
-        raise RuntimeError("emit_nvtx: there is no NVTX in rustgrad. Hint: profiler.profile records calls and times.")
+        raise RuntimeError(
+            f"{type(self).__name__}: there is no such profiler in rustgrad. Hint: profiler.profile records calls and times."
+        )
 
     def __exit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None: ...
+
+
+class emit_itt(emit_nvtx):
+    """`emit_nvtx` for Intel's profiler."""
+
+
+class KinetoStepTracker:
+    """Counts the steps of optimizers and loops, each under its name; the current step is the greatest of them."""
+
+    _current = 0
+    _steps: dict[str, int] = {}
+
+    @classmethod
+    def init_step_count(cls, requester: str) -> None:
+        """Counts for another name, from the current step on."""
+        cls._steps[requester] = cls._current
+
+    @classmethod
+    def erase_step_count(cls, requester: str) -> bool:
+        """Forgets a name; False if it was not there."""
+        return cls._steps.pop(requester, None) is not None
+
+    @classmethod
+    def increment_step(cls, requester: str) -> int:
+        """Counts a step of a name; returns the current step."""
+        cls._steps[requester] = cls._steps.get(requester, cls._current) + 1
+        cls._current = max(cls._current, *cls._steps.values())
+        return cls._current
+
+    @classmethod
+    def current_step(cls) -> int:
+        """The current step."""
+        return cls._current

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _C
+from .._absent import getattr_of
 from .._base import Tensor
 
 __all__ = ["Variable"]
 
 
-class _VariableMeta(type):
+class VariableMeta(type):
     def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, Tensor)
 
@@ -25,8 +26,15 @@ class _Engine:
         """Calls a function at the end of the running backward pass."""
         _C._queue_callback(callback)
 
+    @staticmethod
+    def run_backward(*args: Any, **kwargs: Any) -> Any:
+        """The engine's pass: see `autograd._names`."""
+        from ._names import _engine_run_backward
 
-class Variable(metaclass=_VariableMeta):
+        return _engine_run_backward(*args, **kwargs)
+
+
+class Variable(metaclass=VariableMeta):
     """`Variable(tensor, requires_grad=False)` gives a tensor that shares the data; `volatile` has no effect."""
 
     _execution_engine = _Engine()
@@ -42,3 +50,6 @@ class Variable(metaclass=_VariableMeta):
         if not requires_grad:
             return data.detach()
         return data.detach().requires_grad_()
+
+
+__getattr__ = getattr_of(__name__)

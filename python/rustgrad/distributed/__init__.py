@@ -7,10 +7,9 @@ leave each tensor as it is, as they do in PyTorch with a world size of 1. A larg
 from __future__ import annotations
 
 import datetime
-import importlib
 import os
 
-from .._absent import absent as _absent
+from .._absent import getattr_of as _getattr_of
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -19,6 +18,7 @@ from .collectives import (
     all_to_all,
     all_to_all_single,
     barrier,
+    batch_isend_irecv,
     broadcast,
     broadcast_object_list,
     gather,
@@ -68,6 +68,7 @@ __all__ = [
     "all_to_all",
     "all_to_all_single",
     "barrier",
+    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "default_pg_timeout",
@@ -141,12 +142,7 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-def __getattr__(name: str) -> object:
-    if name in ("autograd", "device_mesh", "distributed_c10d", "elastic", "fsdp", "nn", "optim", "rpc", "tensor"):
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in ("DeviceMesh", "init_device_mesh"):
-        return getattr(importlib.import_module(f"{__name__}.device_mesh"), name)
-    raise _absent(__name__, name)
+__getattr__ = _getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -21,6 +21,7 @@ __all__ = [
     "all_to_all",
     "all_to_all_single",
     "barrier",
+    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "gather",
@@ -267,6 +268,13 @@ def isend(
     """ValueError: there is no other process to send to."""
     _checked(group)
     return _no_peer("isend")
+
+
+def batch_isend_irecv(p2p_op_list: list[Any]) -> list[Work]:
+    """ValueError: there is no other process, and so no `P2POp`, of which it takes a list."""
+    raise ValueError(
+        f"Invalid ``p2p_op_list``: expected P2POps between two processes, got {len(p2p_op_list)} entries in a world of 1."
+    )
 
 
 def irecv(

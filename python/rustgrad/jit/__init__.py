@@ -250,6 +250,8 @@ def export_opnames(m: Any) -> list[str]:
     _refuse("export_opnames")
 
 
+# The feature of the language by this name would hide the submodule.
+del annotations
 __getattr__: Callable[[str], object] = getattr_of(__name__)
 
 

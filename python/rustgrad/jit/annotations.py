@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: F401, UP035
 
+from .._absent import getattr_of
+
 __all__ = [f"BroadcastingList{n}" for n in range(1, 7)]
 
 
@@ -16,3 +18,6 @@ class _BroadcastingList:
 
 for _name in __all__:
     globals()[_name] = _BroadcastingList()
+
+
+__getattr__ = getattr_of(__name__)

@@ -122,7 +122,7 @@ def _unpool_output_size(
 def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales the rows of a table that are looked up, so that their norms are at most `max_norm`."""
     with no_grad():
-        ops["embedding_renorm_"](weight, input, max_norm, norm_type)
+        ops["nn.functional.embedding"](input, weight, None, max_norm, norm_type)
 
 
 def _in_projection(

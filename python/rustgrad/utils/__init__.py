@@ -8,7 +8,7 @@ import weakref
 from typing import Any
 
 from .. import _C
-from .._absent import absent as _absent
+from .._absent import getattr_of as _getattr_of
 from .._C import Tensor
 
 _SUBMODULES = (
@@ -94,7 +94,10 @@ def _poison(leaf):
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise _absent(__name__, name)
+    return _elsewhere(name)
+
+
+_elsewhere = _getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

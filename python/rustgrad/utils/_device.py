@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .._base import device as _device
-from .._base import get_default_device
 
 __all__: list[str] = []
+
+# The device of the innermost `DeviceContext`.
+CURRENT_DEVICE: Any = None
 
 
 class DeviceContext:
@@ -17,16 +19,20 @@ class DeviceContext:
 
     def __init__(self, device: Any) -> None:
         self.device = _device(device)
-        self._inner: list[Any] = []
+        self._outer: list[Any] = []
 
     def __enter__(self) -> DeviceContext:
+        global CURRENT_DEVICE
         block = _device(self.device)
         block.__enter__()
-        self._inner.append(block)
+        self._outer.append((block, CURRENT_DEVICE))
+        CURRENT_DEVICE = self.device
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._inner.pop().__exit__(*error)
+        global CURRENT_DEVICE
+        block, CURRENT_DEVICE = self._outer.pop()
+        block.__exit__(*error)
 
 
 def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,13 +49,3 @@ def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any
 def set_device(device: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The decorator of functions that make tensors on a device."""
     return lambda func: device_decorator(_device(device), func)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "CURRENT_DEVICE":
-        # None while the default is the CPU, as before any call of `set_default_device`.
-        current = get_default_device()
-        return None if current.type == "cpu" else current
-    from .._absent import absent
-
-    raise absent(__name__, name)

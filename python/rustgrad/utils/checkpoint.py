@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .. import _C
+from .._absent import getattr_of
 from .._base import Tensor
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.graph import saved_tensors_hooks
@@ -370,6 +371,9 @@ def checkpoint_sequential(
         part = functools.partial(run, functions[start : start + size])
         input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(functions[size * (segments - 1) :], input)
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,5 @@
 """The older name of `distributed.tensor`."""
 
-from ..tensor import DTensor
+from ..tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_module, distribute_tensor
 
-__all__ = ["DTensor"]
+__all__ = ["DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor"]

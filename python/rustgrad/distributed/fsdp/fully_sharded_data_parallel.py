@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from ..._absent import getattr_of
 from ..._base import dtype
 from ...nn.modules.module import Module
 
@@ -71,6 +72,9 @@ class FullyShardedDataParallel(Module):
             "FullyShardedDataParallel: parameters are not split over processes here; expected one process. "
             "Hint: use the module itself."
         )
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""`rustgrad.distributed.tensor`: the class that libraries look for; no tensor is split over processes here."""
+"""`rustgrad.distributed.tensor`: the names that libraries look for; no tensor is split over processes here."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any, NoReturn
 
 from ..._absent import getattr_of
 from ..._base import Tensor
+from ..device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
+from .placement_types import Partial, Placement, Replicate, Shard
 
-__all__ = ["DTensor"]
+__all__ = ["DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor"]
 
 
 class DTensor(Tensor):
@@ -15,6 +17,20 @@ class DTensor(Tensor):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError("DTensor: tensors are not split over processes here; expected a plain tensor.")
+
+
+def distribute_tensor(tensor: Tensor, device_mesh: Any = None, placements: Any = None, **options: Any) -> NoReturn:
+    """NotImplementedError: tensors are not split over processes."""
+    raise NotImplementedError(
+        "distribute_tensor: tensors are not split over processes here; expected a plain tensor. Hint: one process has all of it."
+    )
+
+
+def distribute_module(module: Any, device_mesh: Any = None, *args: Any, **options: Any) -> NoReturn:
+    """NotImplementedError: parameters are not split over processes."""
+    raise NotImplementedError(
+        "distribute_module: parameters are not split over processes here. Hint: one process has the whole module."
+    )
 
 
 __getattr__ = getattr_of(__name__)

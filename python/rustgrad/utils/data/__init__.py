@@ -1,9 +1,6 @@
 """`rustgrad.utils.data`: data sets, samplers, and `DataLoader`. Pipes (`datapipes`, `graph`) load on first use."""
 
-import importlib
-from typing import Any
-
-from ..._absent import absent as _absent
+from ..._absent import getattr_of
 from ._collate import default_collate, default_convert
 from ._worker import get_worker_info
 from .dataloader import DataLoader
@@ -42,19 +39,6 @@ if TYPE_CHECKING:
     )
     from .datapipes.datapipe import DataChunk, DFIterDataPipe, IterDataPipe, MapDataPipe
 
-_LAZY = {
-    "DFIterDataPipe": "datapipe",
-    "DataChunk": "datapipe",
-    "IterDataPipe": "datapipe",
-    "MapDataPipe": "datapipe",
-    "argument_validation": "_decorator",
-    "functional_datapipe": "_decorator",
-    "guaranteed_datapipes_determinism": "_decorator",
-    "non_deterministic": "_decorator",
-    "runtime_validation": "_decorator",
-    "runtime_validation_disabled": "_decorator",
-}
-_SUBMODULES = ("datapipes", "graph", "graph_settings")
 __all__ = [
     "BatchSampler",
     "ChainDataset",
@@ -88,14 +72,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        value = getattr(importlib.import_module(f"{__name__}.datapipes.{_LAZY[name]}"), name)
-        globals()[name] = value
-        return value
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise _absent(__name__, name)
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

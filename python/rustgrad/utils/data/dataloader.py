@@ -196,7 +196,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._close()
 
 
-class _Endless:
+class _InfiniteConstantSampler:
     """The sampler of an iterable data set, which has no indices."""
 
     def __iter__(self) -> Iterator[None]:
@@ -314,7 +314,7 @@ class DataLoader(Generic[T_co]):
         self._IterableDataset_len_called: int | None = None
         if self._iterable:
             self._check_iterable(shuffle, sampler, batch_sampler)
-            sampler = _Endless()
+            sampler = _InfiniteConstantSampler()
         shuffle = bool(shuffle)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")

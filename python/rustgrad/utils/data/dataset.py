@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from ..._absent import getattr_of
 from ..._base import Generator, Tensor, default_generator, randperm, tensor
 
 __all__ = [
@@ -203,3 +204,6 @@ def random_split(
     order = randperm(sum(lengths), generator=generator or default_generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+
+
+__getattr__ = getattr_of(__name__)

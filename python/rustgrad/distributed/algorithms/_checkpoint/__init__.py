@@ -1,0 +1,1 @@
+"""Modules that recompute their activations: `checkpoint_wrapper`."""

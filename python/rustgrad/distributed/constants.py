@@ -1,0 +1,9 @@
+"""How long process groups wait by default; one process never waits."""
+
+import datetime
+
+from . import default_pg_timeout
+
+__all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
+
+default_pg_nccl_timeout: datetime.timedelta = datetime.timedelta(minutes=10)

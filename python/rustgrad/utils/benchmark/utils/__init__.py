@@ -1,0 +1,1 @@
+"""Where PyTorch keeps the classes of `utils.benchmark`: `common`, `compare` and `timer`."""

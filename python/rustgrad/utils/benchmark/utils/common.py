@@ -1,0 +1,5 @@
+"""`Measurement` and its parts, where PyTorch keeps them."""
+
+from .._timer import Measurement, TaskSpec, select_unit
+
+__all__ = ["Measurement", "TaskSpec", "select_unit"]

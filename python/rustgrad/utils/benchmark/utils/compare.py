@@ -1,0 +1,5 @@
+"""`Compare`, where PyTorch keeps it."""
+
+from .._compare import Compare
+
+__all__ = ["Compare"]
