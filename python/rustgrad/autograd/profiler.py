@@ -19,11 +19,13 @@ __all__ = [
 
 
 class emit_nvtx:
-    """A context that would mark ops for NVIDIA's profiler, or Intel's: it refuses to be entered, unless `enabled` is False.
+    """A context that would mark ops for NVIDIA's profiler: it refuses to be entered, unless `enabled` is False.
 
     Args:
         enabled, record_shapes (bool): as in PyTorch.
     """
+
+    _profiler = "NVTX"
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled, self.record_shapes = enabled, record_shapes
@@ -32,7 +34,7 @@ class emit_nvtx:
         if not self.enabled:
             return None
         raise RuntimeError(
-            f"{type(self).__name__}: there is no such profiler in rustgrad. Hint: profiler.profile records calls and times."
+            f"{type(self).__name__}: there is no {self._profiler} in rustgrad. Hint: profiler.profile records calls and times."
         )
 
     def __exit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None: ...
@@ -40,6 +42,8 @@ class emit_nvtx:
 
 class emit_itt(emit_nvtx):
     """`emit_nvtx` for Intel's profiler."""
+
+    _profiler = "ITT"
 
 
 class KinetoStepTracker:
