@@ -23,9 +23,12 @@ _NAMES: dict[str, dict[str, str]] = {
         ".": "_VF _compile _guards _higher_order_ops _jit_internal _library _linalg_utils _logging _lowrank _prims_common "
         "_sources _subclasses _tensor_str _utils_internal _vendor _weights_only_unpickler torch_version",
         "_symbolic": "_shape_as_tensor legacy_contiguous_format sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+        "_higher_order_ops.control_flow": "cond while_loop",
         "_utils_names": "classproperty",
+        "nn._functional_names": "_log_softmax_backward_data _softmax_backward_data",
     },
     "_dynamo": {".": "exc external_utils utils", "_dynamo.external_utils": "optimize"},
+    "_dynamo.eval_frame": {"_dynamo": "is_dynamo_supported", "_dynamo.external_utils": "optimize"},
     "_inductor": {"compiler": "cudagraph_mark_step_begin"},
     "_tensor": {
         "_utils": "_rebuild_from_type_v2",
@@ -38,7 +41,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "_set_obj_state _take_tensors _to _type classproperty cpu_count is_compiling render_call try_import",
     },
     "autograd": {
-        ".": "profiler_util",
+        ".": "profiler_legacy profiler_util",
         "autograd._names": "_calculate_shape _engine_run_backward _is_checkpoint_valid _make_grads "
         "_tensor_or_tensors_to_tuple",
     },

@@ -91,6 +91,18 @@ def _false(*args: Any, **kwargs: Any) -> bool:
     return False
 
 
+def _get_accelerator(check: Any = None) -> Any:
+    """The device beside the CPU if there is one, else the CPU."""
+    from .accelerator import current_accelerator
+
+    return current_accelerator() or _C.device("cpu")
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether calls run for a batch, or with tangents: `func.grad` is ordinary recording."""
+    return _C._vmap_depth() > 0 or bool(_C._forward_levels())
+
+
 def _get_default_device() -> str:
     from ._settings import get_default_device
 
@@ -122,9 +134,13 @@ def _names() -> dict[str, Any]:
         _ExcludeDispatchKeyGuard=_ExcludeDispatchKeyGuard,
         _GLIBCXX_USE_CXX11_ABI=True,
         _TensorBase=_C.Tensor,
+        _are_functorch_transforms_active=_are_functorch_transforms_active,
+        _cuda_isInBadFork=_false,
         _debug_only_are_vmap_fallback_warnings_enabled=_Switch.get,
         _debug_only_display_vmap_fallback_warnings=_Switch.set,
+        _get_accelerator=_get_accelerator,
         _get_default_device=_get_default_device,
+        _get_privateuse1_backend_name=lambda: "privateuseone",
         _get_tracing_state=_nothing,
         _is_tracing=_false,
         _jit_can_fuse_on_cpu=_false,

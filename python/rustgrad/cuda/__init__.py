@@ -348,7 +348,7 @@ def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) 
 
 
 def __getattr__(name: str) -> object:
-    if name in ("amp", "nvtx"):
+    if name in ("amp", "nvtx", "random"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
 

@@ -201,3 +201,14 @@ def _has_any_global_hook() -> bool:
     )
     names = [f"_global_{name}" if "hooks" in name else f"_global_{name}_hooks" for name in tables]
     return any(bool(getattr(_module, name)) for name in names)
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of softmax by its input, in that input's dtype, of the gradient by its output and this output."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """`_softmax_backward_data` of the logarithm of softmax."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)

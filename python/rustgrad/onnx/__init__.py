@@ -11,7 +11,9 @@ from .._absent import absent as _absent
 
 __all__ = [
     "OnnxExporterError",
+    "OperatorExportTypes",
     "TensorProtoDataType",
+    "TrainingMode",
     "export",
     "is_in_onnx_export",
     "register_custom_op_symbolic",
@@ -40,6 +42,23 @@ class TensorProtoDataType(enum.IntEnum):
     COMPLEX64 = 14
     COMPLEX128 = 15
     BFLOAT16 = 16
+
+
+class TrainingMode(enum.IntEnum):
+    """The mode in which a module would be exported."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+class OperatorExportTypes(enum.IntEnum):
+    """As what operators would be exported."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
 
 
 class OnnxExporterError(RuntimeError):

@@ -475,6 +475,10 @@ class Optimizer:
 
     profile_hook_step = staticmethod(_with_hooks)
 
+    def _patch_step_function(self):
+        """The tables of hooks, for an optimizer that does not call this class's constructor; `step` has its hooks anyhow."""
+        self._make_hook_tables()
+
     def _cuda_graph_capture_health_check(self):
         """Nothing to check: steps are never captured in a CUDA graph. Optimizers of other libraries call it in `step`."""
 
