@@ -26,7 +26,7 @@ RULES = {
 }
 OPTIONS = {
     "alpha": 0.9, "amsgrad": True, "adjust_lr_fn": None, "beta1": 0.9, "beta2": 0.99, "beta2_decay": -0.8, "capturable": False,
-    "centered": True, "d": 1.0, "dampening": 0.1, "decoupled_weight_decay": True, "differentiable": False, "eps": 1e-6,
+    "centered": True, "d": 1.0, "dampening": 0.1, "decoupled_weight_decay": False, "differentiable": False, "eps": 1e-6,
     "eps1": 1e-6, "eps2": 1e-3, "etaminus": 0.5, "etaplus": 1.2, "has_complex": False, "has_sparse_grad": False,
     "lambd": 1e-4, "lr": 0.1, "lr_decay": 0.1, "maximize": False, "momentum": 0.9, "momentum_decay": 0.004, "nesterov": False,
     "ns_coefficients": [3.4445, -4.775, 2.0315], "ns_steps": 5, "rho": 0.9, "step_size_max": 50, "step_size_min": 1e-6,
