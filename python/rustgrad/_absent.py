@@ -30,6 +30,7 @@ def getattr_of(module: str) -> Callable[[str], Any]:
             from ._name_table import MISSING, find
 
             if (found := find(module, name)) is not MISSING:
+                vars(sys.modules[module])[name] = found
                 return found
         raise absent(module, name)
 

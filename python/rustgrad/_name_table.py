@@ -47,7 +47,6 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "autograd.function": {"autograd._names": "_iter_tensors _nested_map"},
     "autograd.functional": {"autograd._names": "_check_requires_grad"},
-    "autograd.grad_mode": {"utils._contextlib": "_DecoratorContextManager _NoParamDecoratorContextManager"},
     "autograd.gradcheck": {"autograd._names": "get_analytical_jacobian get_numerical_jacobian"},
     "autograd.graph": {"autograd._names": "_engine_run_backward"},
     "autograd.variable": {"autograd.variable": "ImperativeEngine=_Engine"},

@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from .. import _C
-from .._absent import getattr_of
 from .._C import _set_grad_enabled, is_grad_enabled
 from .._typing import Self
 
@@ -78,23 +77,37 @@ def context_decorator(make: Callable[[], Any], function: Callable[P, R]) -> Call
     return wrapper
 
 
-class _Mode:
-    """A context manager without arguments that also works as `@mode` and `@mode()`."""
+class _DecoratorContextManager:
+    """A base class of context managers that decorate functions: each call runs inside a copy, which `clone` makes."""
+
+    def __call__(self, orig_func: Callable[P, R]) -> Callable[P, R]:
+        return context_decorator(self.clone, orig_func)
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> Any:
+        raise NotImplementedError
+
+    def clone(self) -> Self:
+        """Another context of the same kind and mode."""
+        return type(self)()
+
+
+class _NoParamDecoratorContextManager(_DecoratorContextManager):
+    """One without arguments, which works as `@mode` and `@mode()`."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
         if orig_func is None:
             return super().__new__(cls)
         return cls()(orig_func)
 
+
+class _Mode(_NoParamDecoratorContextManager):
+    """One that gives autograd's mode back."""
+
     def __init__(self) -> None:
         self.prev: bool = False
-
-    def __call__(self, orig_func: Callable[P, R]) -> Callable[P, R]:
-        return context_decorator(self.clone, orig_func)
-
-    def clone(self) -> Self:
-        """Another context of the same kind and mode."""
-        return type(self)()
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
@@ -224,6 +237,3 @@ class set_multithreading_enabled(_Mode):
     def clone(self) -> Self:
         """Another context of the same kind and mode."""
         return type(self)(self.mode)
-
-
-__getattr__ = getattr_of(__name__)

@@ -1,10 +1,11 @@
-"""Contexts as decorators, for contexts of programs: `context_decorator` and base classes like that of `no_grad`."""
+"""Contexts as decorators, for contexts of programs: `context_decorator` and the base classes of `no_grad`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from ..autograd.grad_mode import _DecoratorContextManager, _NoParamDecoratorContextManager  # noqa: F401
 from ..autograd.grad_mode import context_decorator as _decorate
 
 __all__: list[str] = []
@@ -24,29 +25,3 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
             "context_decorator(lambda: ctx)"
         )
     return _decorate(ctx if callable(ctx) else lambda: ctx, func)
-
-
-class _DecoratorContextManager:
-    """A base class of contexts that decorate: each call runs inside a copy, which `clone` makes."""
-
-    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
-        return _decorate(self.clone, orig_func)
-
-    def __enter__(self) -> Any:
-        raise NotImplementedError
-
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> Any:
-        raise NotImplementedError
-
-    def clone(self) -> Any:
-        """Another context of the same kind."""
-        return self.__class__()
-
-
-class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One without arguments, which also decorates without parentheses."""
-
-    def __new__(cls, orig_func: Any = None) -> Any:
-        if orig_func is None:
-            return super().__new__(cls)
-        return cls()(orig_func)
