@@ -41,3 +41,7 @@ for _name in ("__gt__", "__lt__", "__eq__", "__ge__", "__le__"):
     setattr(TorchVersion, _name, _compared(_name))
 TorchVersion.__hash__ = str.__hash__  # type: ignore[method-assign]
 TorchVersion.__ne__ = str.__ne__  # type: ignore[method-assign]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,3 +3,7 @@
 from ..profiler._profile import legacy_profile as profile
 
 __all__ = ["profile"]
+
+
+def __dir__() -> list[str]:
+    return __all__

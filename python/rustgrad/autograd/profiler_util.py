@@ -34,3 +34,7 @@ class Interval:
     def elapsed_us(self) -> float:
         """Its length."""
         return self.end - self.start
+
+
+def __dir__() -> list[str]:
+    return __all__

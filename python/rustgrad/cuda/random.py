@@ -23,3 +23,7 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

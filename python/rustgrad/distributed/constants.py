@@ -7,3 +7,7 @@ from . import default_pg_timeout
 __all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
 
 default_pg_nccl_timeout: datetime.timedelta = datetime.timedelta(minutes=10)
+
+
+def __dir__() -> list[str]:
+    return __all__

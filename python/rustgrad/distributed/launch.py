@@ -5,5 +5,10 @@ from .run import run as launch
 
 __all__ = ["launch", "main", "parse_args", "run"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 if __name__ == "__main__":
     main()

@@ -109,5 +109,9 @@ def main(args: Sequence[str] | None = None) -> None:
         sys.exit(code)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 if __name__ == "__main__":
     main()

@@ -116,3 +116,7 @@ def _replace_by_prefix(state_dict: dict[str, Any], old_prefix: str, new_prefix: 
 def _get_root_modules(modules: Sequence[Module]) -> list[Module]:
     """The modules that are parts of no other of them."""
     return [m for m in modules if not any(m is not other and m in set(other.modules()) for other in modules)]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,3 +18,7 @@ PROFILER_STEP_NAME = "ProfilerStep"
 def _default_schedule_fn(_: int) -> ProfilerAction:
     """Records every step."""
     return ProfilerAction.RECORD
+
+
+def __dir__() -> list[str]:
+    return __all__

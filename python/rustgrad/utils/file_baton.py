@@ -52,3 +52,7 @@ class FileBaton:
             os.close(self.fd)
             self.fd = None
         os.remove(self.lock_file_path)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -74,3 +74,7 @@ class Join:
     @staticmethod
     def notify_join_context(joinable: Joinable) -> None:
         """None: there is no process that would have to be told of an iteration."""
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -97,3 +97,7 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Where the parts of parameters wait: on the CPU."""
 
     pin_memory: bool = True
+
+
+def __dir__() -> list[str]:
+    return __all__

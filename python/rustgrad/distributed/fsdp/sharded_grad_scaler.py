@@ -32,3 +32,7 @@ class ShardedGradScaler(GradScaler):
             enabled=enabled,
         )
         self.process_group = _checked(process_group) if enabled else process_group
+
+
+def __dir__() -> list[str]:
+    return __all__

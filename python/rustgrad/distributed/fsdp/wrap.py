@@ -215,3 +215,7 @@ def _recursive_wrap(
     if not only_wrap_children and auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=remaining):
         return _wrap(module, wrapper_cls, **kwargs), numel
     return module, inside
+
+
+def __dir__() -> list[str]:
+    return __all__

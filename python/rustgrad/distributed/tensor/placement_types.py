@@ -49,3 +49,7 @@ class Partial(Placement):
 
     def __str__(self) -> str:
         return f"P({self.reduce_op})"
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -95,3 +95,7 @@ def is_concrete_bool(a: Any) -> bool:
 def sym_eq(x: Any, y: Any) -> bool:
     """Whether two numbers, or tuples of them, are equal."""
     return bool(x == y)
+
+
+def __dir__() -> list[str]:
+    return __all__
