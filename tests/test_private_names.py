@@ -476,6 +476,9 @@ def test_the_engine_by_its_private_names(torch):
     with pytest.warns(FutureWarning, match="private API"):
         analytical = gradcheck.get_analytical_jacobian((double,), double**2)
     assert torch.equal(analytical[0][0], 2 * torch.eye(2, dtype=torch.double)) and analytical[1:] == (True, True, True)
+    functional = importlib.import_module("rustgrad.autograd.functional")
+    with pytest.raises(RuntimeError, match="The gradient with respect to input 0 is independent"):
+        functional._check_requires_grad((torch.ones(1),), "grad_inputs", True)
     profiler = importlib.import_module("rustgrad.autograd.profiler_util")
     shown = [
         profiler._format_time(12.5),

@@ -67,10 +67,9 @@ def _check_requires_grad(inputs: Any, input_type: str, strict: bool) -> None:
         input_type (str): "outputs", "grad_inputs", "jacobian" or "hessian".
         strict (bool).
     """
-    kinds = {"outputs": "outputs", "grad_inputs": "product", "jacobian": "jacobian", "hessian": "hessian"}
-    if input_type not in kinds:
+    if input_type not in ("outputs", "grad_inputs", "jacobian", "hessian"):
         raise RuntimeError("Invalid input_type to _check_requires_grad")
-    _check_dependent(inputs, kinds[input_type], strict)
+    _check_dependent(inputs, input_type, strict)
 
 
 def _nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._base import Tensor, is_grad_enabled
@@ -211,7 +210,8 @@ def _step(name: str, given: dict[str, Any]) -> None:
         lists["momentum_buffer"][:] = [state["momentum_buffer"] for state in states]
 
 
-def _define(name: str, whole: str, **fixed: Any) -> Callable[..., None]:
+def _define(name: str, whole: str, **fixed: Any) -> None:
+    """Makes the form `name` of the function `whole`."""
     signature = _signature(_RULES[whole], name == whole)
 
     def function(*args: Any, **kwargs: Any) -> None:
@@ -228,7 +228,6 @@ def _define(name: str, whole: str, **fixed: Any) -> Callable[..., None]:
     function.__doc__ = f"One step of `{cls}`: changes the parameters and the states that it is given in place."
     function.__signature__ = signature  # type: ignore[attr-defined]
     globals()[name] = function
-    return function
 
 
 for _name in _RULES:
