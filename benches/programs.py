@@ -241,8 +241,9 @@ def loading(torch) -> dict:
 
 
 def short_rows(torch) -> dict:
-    """Softmax of short rows, and of scores under a mask; reductions, scans and products of few elements each."""
+    """Softmax of short rows, and of scores under a mask; reductions, scans, copies and products of few elements each, tiny matrices."""
     short, scores = torch.rand(65536, 16), torch.rand(32, 64, 64)
+    wide, heads, rows = torch.rand(65536, 24), torch.rand(8, 256, 8 * 64), torch.randint(0, 4096, (65536,))
     flags, square, ends = short > 0.5, torch.rand(16384, 4, 4), torch.rand(65536, 4)
     hidden = torch.ones(64, 64, dtype=torch.bool).triu(1)
     return {
@@ -257,6 +258,13 @@ def short_rows(torch) -> dict:
         "16,384 products of 4 x 4": timed(lambda: square @ square),
         "65536 x 4 by a vector": timed(lambda: ends @ ends[0]),
         "einsum of rows, 65536 x 16": timed(lambda: torch.einsum("bi,bi->b", short, short)),
+        "contiguous, 65536 x 16 of 24": timed(lambda: wide[:, :16].contiguous()),
+        "heads of attention, 8 x 256 x 8 x 64": timed(lambda: heads.view(8, 256, 8, 64).transpose(1, 2).contiguous()),
+        "index_select of 65536 rows of 16": timed(lambda: short.index_select(0, rows)),
+        "x + x[:, :1], 65536 x 16": timed(lambda: short + short[:, :1]),
+        "one_hot of 65536 in 16": timed(lambda: torch.nn.functional.one_hot(rows % 16, 16)),
+        "det, 16,384 of 4 x 4": timed(lambda: torch.linalg.det(square)),
+        "inv, 16,384 of 4 x 4": timed(lambda: torch.linalg.inv(square)),
     }
 
 
