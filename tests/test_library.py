@@ -145,6 +145,28 @@ def test_marks_of_quantisation_do_nothing(torch):
     assert wrapped(x) is x and torch.quantization.QuantStub is torch.ao.quantization.QuantStub
 
 
+def test_bases_of_observers_can_be_derived_from(torch):
+    class Rounds(torch.ao.quantization.FakeQuantizeBase):
+        def forward(self, x):
+            return x.round() if self.fake_quant_enabled else x
+
+        def calculate_qparams(self):
+            return 1, 0
+
+    class Sees(torch.ao.quantization.ObserverBase):
+        forward = calculate_qparams = lambda self, x=None: x
+
+    rounds, x = Rounds(), torch.tensor([0.7])
+    assert list(rounds.state_dict()) == ["fake_quant_enabled", "observer_enabled"] and rounds(x) == 1
+    rounds.disable_fake_quant()
+    rounds.enable_observer(False)
+    assert rounds(x) == x and rounds.observer_enabled == 0
+    sees = Sees.with_args(dtype=torch.uint8).with_args(is_dynamic=True)()
+    assert sees.dtype == torch.uint8 and sees.is_dynamic
+    with pytest.raises(TypeError, match="abstract"):
+        torch.ao.quantization.ObserverBase(torch.uint8)
+
+
 def test_options_of_the_compiler_are_kept(torch):
     config = torch._dynamo.config
     config.cache_size_limit = 3

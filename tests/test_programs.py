@@ -235,6 +235,11 @@ def test_names_of_devices_and_extensions(torch):
         pass
     with pytest.raises(RuntimeError, match="there is no CUDA"):
         torch.cuda.mem_get_info()
+    torch.cuda.random.manual_seed(0)
+    for part in ("graphs", "memory", "random", "streams"):
+        names = vars(importlib.import_module(f"rustgrad.cuda.{part}"))
+        assert part in dir(torch.cuda)
+        assert all(names[name] is getattr(torch.cuda, name) for name in names["__all__"])
     for refuses in (cpp_extension.load, cpp_extension.load_inline, cpp_extension.CppExtension):
         with pytest.raises(NotImplementedError, match="C\\+\\+ interface, which is not here"):
             refuses("name", [])

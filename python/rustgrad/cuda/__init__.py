@@ -38,6 +38,7 @@ __all__ = [
     "get_rng_state",
     "get_rng_state_all",
     "graph",
+    "graphs",
     "init",
     "initial_seed",
     "is_available",
@@ -50,11 +51,13 @@ __all__ = [
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
+    "memory",
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
     "memory_summary",
     "nvtx",
+    "random",
     "reset_max_memory_allocated",
     "reset_peak_memory_stats",
     "seed",
@@ -64,6 +67,7 @@ __all__ = [
     "set_rng_state_all",
     "set_stream",
     "stream",
+    "streams",
     "synchronize",
 ]
 
@@ -348,7 +352,7 @@ def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) 
 
 
 def __getattr__(name: str) -> object:
-    if name in ("amp", "nvtx", "random"):
+    if name in ("amp", "graphs", "memory", "nvtx", "random", "streams"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
 

@@ -1,4 +1,6 @@
-"""Where PyTorch keeps the functions of the GPUs' random numbers."""
+"""`rustgrad.cuda.random`: the generator of the GPUs; everything here is in `rustgrad.cuda` too."""
+
+from __future__ import annotations
 
 from . import (
     get_rng_state,
