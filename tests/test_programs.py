@@ -236,6 +236,7 @@ def test_names_of_devices_and_extensions(torch):
     with pytest.raises(RuntimeError, match="there is no CUDA"):
         torch.cuda.mem_get_info()
     torch.cuda.random.manual_seed(0)
+    assert torch.cuda._initialized is False
     for part in ("graphs", "memory", "random", "streams"):
         names = vars(importlib.import_module(f"rustgrad.cuda.{part}"))
         assert part in dir(torch.cuda)

@@ -354,6 +354,8 @@ def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) 
 def __getattr__(name: str) -> object:
     if name in ("amp", "graphs", "memory", "nvtx", "random", "streams"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "_initialized":  # asked by code that keeps the generator's state around a checkpointed block
+        return is_initialized()
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
 
 

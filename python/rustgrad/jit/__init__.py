@@ -250,6 +250,14 @@ def export_opnames(m: Any) -> list[str]:
     _refuse("export_opnames")
 
 
+def _get_trace_graph(f: Any, args: Any = (), *options: Any, **kwargs: Any) -> Any:
+    """NotImplementedError: calls are not recorded as graphs of TorchScript."""
+    raise NotImplementedError(
+        "jit._get_trace_graph: there are no graphs of TorchScript here. Hint: fx.symbolic_trace records a module,"
+        " utils.flop_counter.FlopCounterMode counts its operations."
+    )
+
+
 # The feature of the language by this name would hide the submodule.
 del annotations
 __getattr__: Callable[[str], object] = getattr_of(__name__)
