@@ -107,7 +107,7 @@ def test_a_group_of_one_process(torch, monkeypatch):
     assert not dist.is_initialized() and dist.group.WORLD is None
 
 
-def test_files_from_urls(torch, tmp_path, monkeypatch):
+def test_files_from_urls(torch, tmp_path, monkeypatch, capsys):
     hub = module("hub")
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
     assert hub.get_dir() == str(tmp_path / "home" / "hub")
@@ -116,6 +116,7 @@ def test_files_from_urls(torch, tmp_path, monkeypatch):
     named = tmp_path / f"net-{digest[:8]}.pt"
     named.write_bytes((tmp_path / "source.pt").read_bytes())
     state = hub.load_state_dict_from_url(named.as_uri(), progress=False, check_hash=True)
+    assert capsys.readouterr().out.startswith(f'Downloading: "{named.as_uri()}" to ')
     assert state["w"].tolist() == [1, 1] and (tmp_path / "home/hub/checkpoints" / named.name).exists()
     assert module("utils.model_zoo").load_url(named.as_uri(), model_dir=str(tmp_path / "other"))["w"].sum() == 2
     hub.download_url_to_file(named.as_uri(), str(tmp_path / "copy"), digest[:6], progress=False)
