@@ -150,3 +150,9 @@ def test_a_module_is_not_copied_by_to(torch):
     with pytest.raises(TypeError, match="to.. received an invalid combination"):
         model.to("cpu", True)
     assert model.to("cpu", torch.float64, True) is model and model.weight.dtype == torch.float64
+
+
+@pytest.mark.parametrize("device", ["cpu", "device"])
+def test_cuda_takes_no_other_device(torch, device):
+    with pytest.raises(RuntimeError, match="must be cuda device"):
+        torch.ones(1).cuda(torch.device("cpu") if device == "device" else device)

@@ -32,6 +32,8 @@ class Methods:
     def cuda(self, device=None, non_blocking=False, memory_format=None):
         """The tensor on the GPU under `python -m rustgrad`; otherwise an error that says what to do."""
         place = "cuda" if device is None else _C.device("cuda", device) if type(device) is int else device
+        if _C.device(place).type == "cpu":
+            raise RuntimeError("Invalid device, must be cuda device")
         return self.to(place, memory_format=memory_format)
 
     def get_device(self):
