@@ -351,3 +351,23 @@ def test_small_matrices_of_a_batch_are_worked_on_together_with_the_same_results(
             ]
             for whole, alone in zip(several, one, strict=True):
                 np.testing.assert_array_equal(whole[i, j].numpy(), alone.numpy())
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "strides"),
+    [
+        ("ij,jk->ik", [(3, 4), (4, 5)], (5, 1)),
+        ("ij,jk->ki", [(3, 4), (4, 5)], (3, 1)),
+        ("bij,bjk->bki", [(2, 3, 4), (2, 4, 5)], (15, 3, 1)),
+        ("ijk,bj->bik", [(2, 3, 4), (5, 3)], (8, 4, 1)),
+        ("abs,scd->cdab", [(2, 3, 4), (4, 5, 6)], (36, 6, 3, 1)),
+        ("abs,scd->cadb", [(2, 3, 4), (4, 5, 6)], (6, 90, 1, 30)),
+        ("nas,nsc->can", [(7, 2, 4), (7, 4, 5)], (2, 1, 10)),
+    ],
+)
+def test_einsum_leaves_its_result_in_pytorchs_order_of_memory(equation, shapes, strides):
+    """Dropout after it draws in the order of memory. The strides are PyTorch's."""
+    operands = [matrix(shape, "float64", seed) for seed, shape in enumerate(shapes)]
+    out = torch.einsum(equation, *map(torch.tensor, operands))
+    assert out.stride() == strides
+    same(out, np.einsum(equation, *operands), "float64")

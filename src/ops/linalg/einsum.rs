@@ -274,8 +274,13 @@ fn contract(a: Tensor, b: &Tensor, dims: &[usize]) -> Term {
     }
     let rest: Vec<usize> = (0..a.ndim()).filter(|d| !dims.contains(d)).collect();
     let pick = |f: &dyn Fn(usize) -> bool| -> Vec<usize> { rest.iter().copied().filter(|&d| f(d)).collect() };
-    let batch = pick(&|d| wide(&a, d) && wide(b, d));
     let rows = pick(&|d| wide(&a, d) && !wide(b, d));
+    let before = pick(&|d| wide(b, d) && !wide(&a, d));
+    if before.last().zip(rows.first()).is_some_and(|(last, first)| last < first) {
+        // As in PyTorch: the operand whose dimensions come first in the result is the left one, and nothing is permuted.
+        return contract(b.clone(), &a, dims);
+    }
+    let batch = pick(&|d| wide(&a, d) && wide(b, d));
     let columns = pick(&|d| !wide(&a, d));
     let ones: Vec<usize> = dims.iter().copied().filter(|d| !shared.contains(d)).collect();
     let order = |parts: [&[usize]; 5]| -> Ints { parts.concat().iter().map(|&d| d as i64).collect() };
