@@ -87,6 +87,7 @@ _SUBMODULES = (
     "masked",
     "mps",
     "multiprocessing",
+    "nested",
     "nn",
     "onnx",
     "ops",

@@ -12,7 +12,7 @@ def _install_size():
             if not hasattr(item, "__index__"):
                 kind = type(item).__name__
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{kind}')")
-        return tuple.__new__(cls, map(operator.index, items))
+        return tuple.__new__(cls, (item if hasattr(item, "is_ragged") else operator.index(item) for item in items))
 
     def numel(self):
         """The number of elements of a tensor of this size."""

@@ -89,6 +89,12 @@ def _rebuild_sparse_tensor(layout, data):
     return rebuilt(layout, data)
 
 
+def _rebuild_nested(layout, value, requires_grad, parts):
+    from .nested._protocols import rebuilt
+
+    return rebuilt(layout, value, requires_grad, parts)
+
+
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     from .nn.parameter import Parameter
 

@@ -346,7 +346,7 @@ def _record(cls, ctx, args, output, separate, levels):
 
 
 def _check_layouts(cls, args, outputs):
-    """NotImplementedError: a tensor whose gradient is wanted is sparse, so that its place in the graph is its values'."""
+    """NotImplementedError: a tensor whose gradient is wanted is sparse or nested, so that its place in the graph is its values'."""
     for what, tensors in (
         ("an argument", [a for a in args if getattr(a, "requires_grad", False)]),
         ("a result", outputs),
@@ -355,7 +355,7 @@ def _check_layouts(cls, args, outputs):
             if _engine.is_sparse(t):
                 raise NotImplementedError(
                     f"{cls.__name__}.apply: {what} with a gradient is of the layout {t.layout}; expected dense tensors. Hint: "
-                    "take the values, and make the sparse tensor inside."
+                    "take the values, and make the tensor of that layout inside."
                 )
 
 

@@ -1,0 +1,239 @@
+"""The table of rules: what each op does with nested tensors. An op without a rule is an error, never a guess.
+
+There is one table for each layout; a rule takes the arguments of its op. What the layouts have in common is elementwise.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from .. import _formats, _functions
+from .._C import Tensor, ops
+from ..nn import functional
+from . import _elementwise, _products, _reduce, _shape, _strided
+from ._tensor import is_nested, refuse
+
+_JAGGED = {
+    # dimensions
+    "transpose": _shape.transpose,
+    "swapaxes": _shape.transpose,
+    "swapdims": _shape.transpose,
+    "permute": _shape.permute,
+    "unsqueeze": _shape.unsqueeze,
+    "squeeze": _shape.squeeze,
+    "view": _shape.view,
+    "reshape": _shape.reshape,
+    "flatten": _shape.flatten,
+    "unflatten": _shape.unflatten,
+    "expand": _shape.expand,
+    "expand_as": _shape.expand_as,
+    "view_as": _shape.view_as,
+    "reshape_as": _shape.reshape_as,
+    # parts
+    "select": _shape.select,
+    "narrow": _shape.narrow,
+    "split": _shape.split,
+    "split_with_sizes": _shape.split,
+    "chunk": _shape.chunk,
+    "__getitem__": _shape.getitem,
+    "cat": _shape.cat,
+    "concat": _shape.cat,
+    "concatenate": _shape.cat,
+    "stack": _shape.stack,
+    "contiguous": _shape.contiguous,
+    "clone": _shape.clone,
+    "nn.functional.embedding": _products.embedding,
+    "nn.functional.layer_norm": _reduce.layer_norm,
+    "nn.functional.rms_norm": _reduce.rms_norm,
+    "rms_norm": _reduce.rms_norm,
+    # products
+    "nn.functional.linear": _products.linear,
+    "matmul": _products.matmul,
+    "__matmul__": _products.matmul,
+    "__rmatmul__": _products.rmatmul,
+    "bmm": _products.bmm,
+    "mm": _products.mm,
+    "nn.functional.scaled_dot_product_attention": _products.attention,
+    **{name: _products.loss(name) for name in ("nn.functional.mse_loss", "nn.functional.l1_loss")},
+    # reductions
+    **{name: _reduce.reduction(name, fill) for name, fill in _reduce.REDUCTIONS.items()},
+    "max": _reduce.extremum("max"),
+    "min": _reduce.extremum("min"),
+    **{name: _reduce.softmax(name) for name in ("softmax", "log_softmax")},
+    **{f"nn.functional.{name}": _reduce.softmax(f"nn.functional.{name}") for name in ("softmax", "log_softmax")},
+}
+_STRIDED = {
+    "transpose": _strided.transpose,
+    "swapaxes": _strided.transpose,
+    "permute": _strided.permute,
+    "unsqueeze": _strided.along("unsqueeze"),
+    "squeeze": _strided.along("squeeze"),
+    "view": _strided.reshape,
+    "reshape": _strided.reshape,
+    "select": _strided.select,
+    "narrow": _strided.narrow,
+    "split": _strided.split,
+    "split_with_sizes": _strided.split,
+    "chunk": _strided.chunk,
+    "__getitem__": _strided.getitem,
+    "cat": _strided.cat,
+    "contiguous": _strided.contiguous,
+    "clone": _strided.clone,
+    "nn.functional.embedding": _strided.embedding,
+    "nn.functional.layer_norm": _strided.layer_norm,
+    "nn.functional.linear": _strided.linear,
+    "matmul": _strided.matmul,
+    "__matmul__": _strided.matmul,
+    "__rmatmul__": lambda self, other: _strided.matmul(other, self),
+    "bmm": _strided.bmm,
+    "nn.functional.scaled_dot_product_attention": _strided.attention,
+    "sum": _strided.sum_,
+    **{name: _strided.softmax(name) for name in ("softmax", "log_softmax")},
+    **{f"nn.functional.{name}": _strided.softmax(f"nn.functional.{name}") for name in ("softmax", "log_softmax")},
+}
+# Operators that are looked up by the names of Python's protocol.
+_OPERATORS = {
+    "__add__": "add",
+    "__sub__": "sub",
+    "__mul__": "mul",
+    "__truediv__": "div",
+    "__div__": "div",
+    "__pow__": "pow",
+    "__mod__": "remainder",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
+    "__lshift__": "bitwise_left_shift",
+    "__rshift__": "bitwise_right_shift",
+    "__neg__": "neg",
+    "__pos__": "positive",
+    "__abs__": "abs",
+    "__invert__": "bitwise_not",
+    "__eq__": "eq",
+    "__ne__": "ne",
+    "__lt__": "lt",
+    "__le__": "le",
+    "__gt__": "gt",
+    "__ge__": "ge",
+}
+# The reflected operators, which get their operands in the other order.
+_REFLECTED = {
+    "__radd__": "add",
+    "__rmul__": "mul",
+    "__rsub__": "sub",
+    "__rtruediv__": "div",
+    "__rdiv__": "div",
+    "__rpow__": "pow",
+    "__rfloordiv__": "floor_divide",
+    "__rmod__": "remainder",
+    "__rand__": "bitwise_and",
+    "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor",
+}
+# What a method of the tensor answers, also where it is asked as a function.
+_ANSWERED = (
+    "numel is_floating_point is_complex is_signed is_inference is_conj is_neg get_device is_same_size detach to cpu"
+).split()
+
+
+def _answer(name):
+    def rule(self, *args, **kwargs):
+        return getattr(self, name)(*args, **kwargs)
+
+    return rule
+
+
+def _detach_(self):
+    """Detaches the tensor from its history, in place."""
+    self._value = self._value.detach()
+    return self
+
+
+def _resolved(self):
+    """The tensor itself: conjugates are computed at once."""
+    return self
+
+
+def _equal(self, other):
+    """Whether both are nested in the same way and have equal elements."""
+    both = is_nested(self) and is_nested(other) and self._same(other)
+    return both and _shape.elements(self).equal(_shape.elements(other))
+
+
+def _in_place(name):
+    """The rule of an elementwise op that writes on its first argument."""
+    op = getattr(Tensor, name)
+
+    def rule(*args, **kwargs):
+        return _elementwise.written(op, args, kwargs)
+
+    return rule
+
+
+def _common():
+    """The rules of both layouts, by name."""
+    rules = {name: _elementwise.pointwise(name) for name in _elementwise.NAMES if name in ops or hasattr(Tensor, name)}
+    for name in _elementwise.NAMES:
+        written = name if name.endswith("_") and name[-2:] != "__" else f"{name}_"
+        if hasattr(Tensor, written):
+            rules[written] = _in_place(written)
+    rules.update({name: _elementwise.pointwise(name) for name in _elementwise.LIKE})
+    rules.update({name: rules[other] for name, other in _OPERATORS.items()})
+    rules.update({name: _swapped(rules[other]) for name, other in _REFLECTED.items()})
+    rules.update({name: _answer(name) for name in _ANSWERED})
+    rules["copy_"] = _elementwise.copy_
+    rules["unbind"] = _shape.unbind
+    rules["detach_"] = _detach_
+    rules["equal"] = _equal
+    rules["resolve_conj"] = rules["resolve_neg"] = _resolved
+    return rules
+
+
+def _swapped(rule):
+    return lambda self, other: rule(other, self)
+
+
+@functools.cache
+def table(layout):
+    """op -> rule. Ops are found by their objects, so a name means one op."""
+    rules = {**_common(), **(_JAGGED if layout is _formats.jagged else _STRIDED)}
+    found = {}
+    for name, rule in rules.items():
+        places = [ops.get(name), getattr(Tensor, name, None), getattr(_functions, name, None)]
+        if name.startswith("nn."):
+            places.append(getattr(functional, name.removeprefix("nn.functional."), None))
+        for function in places:
+            if function is not None:
+                found[function] = rule
+    return found
+
+
+def call(function, args, kwargs):
+    """The result of an op, of whose arguments one is nested.
+
+    Raises:
+        NotImplementedError: there is no rule for it.
+    """
+    first = _first(args, kwargs)
+    rule = table(first.layout).get(function)
+    name = getattr(function, "__name__", str(function))
+    if name == "__get__":
+        name = getattr(function.__self__, "__name__", name)
+    if rule is None:
+        refuse(name, first.layout)
+    if kwargs.get("out") is not None:
+        refuse(f"{name} with out=", first.layout)
+    kwargs.pop("out", None)
+    for old in ("input", "tensors", "self"):
+        if old in kwargs and not args:
+            args = (kwargs.pop(old),)
+    return rule(*args, **kwargs)
+
+
+def _first(args, kwargs):
+    """The first nested argument, also in a list."""
+    for value in (*args, *kwargs.values()):
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            if is_nested(one):
+                return one
+    raise TypeError("expected a nested tensor among the arguments")

@@ -1,0 +1,250 @@
+"""Nested tensors: a subclass of `Tensor` that holds the elements of all its sequences in one ordinary tensor.
+
+As with sparse tensors, the object's own body is a *meta* tensor without memory, every op goes through the table of `_rules`, and the graph is
+that of the values: see `docs/decisions/nested.md`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .. import _C, _formats
+from .._C import Size, Tensor, ops
+from ..sparse._grads import Gradients
+from . import _printing, _protocols
+from ._ragged import NestedInt, Ragged, size_with
+
+
+def _bare(cls, shape, value):
+    return _C._as_subclass(ops["empty"](shape, dtype=value.dtype, device="meta"), cls)
+
+
+def jagged(value, ragged, ragged_idx=1):
+    """A tensor of the layout `jagged`: (batch, ..., j, ...).
+
+    Args:
+        value (Tensor): the sequences one after another along its dimension `ragged_idx - 1`; there is no dimension for the batch.
+    """
+    # In the body the ragged size is 0: whatever reads it has nothing to read.
+    sizes = value.shape
+    made = _bare(JaggedTensor, (ragged.batch, *sizes[: ragged_idx - 1], 0, *sizes[ragged_idx:]), value)
+    made._value, made._ragged, made._ragged_idx = value, ragged, ragged_idx
+    return made
+
+
+def strided(value, sizes):
+    """A tensor of the layout `strided`: components of the shapes `sizes`, one after another in a vector of values."""
+    dims = len(sizes[0]) if sizes else 0
+    made = _bare(StridedTensor, (len(sizes), *(0,) * dims), value)
+    made._value, made._sizes = value, tuple(map(tuple, sizes))
+    return made
+
+
+def with_value(self, value):
+    """A tensor with the structure of another one and other values: of the same number of dimensions, if it is jagged."""
+    if isinstance(self, JaggedTensor):
+        return jagged(value, self._ragged, self._ragged_idx)
+    return strided(value, self._sizes)
+
+
+def is_nested(value):
+    """Whether an object is a nested tensor of any layout."""
+    return isinstance(value, NestedTensor)
+
+
+def refuse(name, layout) -> NoReturn:
+    """The error for an op that has no rule for a layout."""
+    raise NotImplementedError(
+        f"{name}: not implemented for nested tensors of layout {layout}. Hint: call .values(), .unbind() or .to_padded_tensor()."
+    )
+
+
+class NestedTensor(_protocols.Protocols, Gradients, Tensor):
+    """What the layouts have in common. Objects are made by the functions of `nested`, never by the class."""
+
+    _value: Tensor
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"{cls.__name__}: no constructor; expected a call of nested.nested_tensor or its kin")
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from ._rules import call
+
+        # A class with an override of its own decides what it makes of nested tensors.
+        ours = Tensor.__torch_function__.__func__
+        others = (t for t in types if not issubclass(t, NestedTensor))
+        if any(getattr(t.__torch_function__, "__func__", None) is not ours for t in others):
+            return NotImplemented
+        return call(func, args, kwargs or {})
+
+    is_nested = property(lambda self: True, doc="True.")
+    layout = property(lambda self: _formats.jagged, doc="`jagged` or `strided`.")
+    device = property(lambda self: self._value.device, doc="Where the values live.")
+    is_cpu = property(lambda self: self._value.is_cpu, doc="Whether the values are on the CPU.")
+    is_meta = property(lambda self: self._value.is_meta, doc="Whether the values have no memory.")
+    is_cuda = property(lambda self: self._value.is_cuda, doc="Whether they are on the GPU, where `cuda` means it.")
+    is_gpu = property(lambda self: self._value.is_gpu, doc="Whether the values are on a GPU.")
+    _base = property(lambda self: None, doc="None: views of it are views of its values.")
+    _version = property(lambda self: self._value._version, doc="How often the values have been written in place.")
+
+    mT = property(lambda self: self.transpose(-2, -1), doc="The last two dimensions exchanged.")
+    mH = property(lambda self: self.mT.conj(), doc="The last two dimensions exchanged, and conjugated.")
+    T = H = property(
+        lambda self: self.permute(*reversed(range(self.dim()))), doc="An error: the batch would not stay first."
+    )
+    real = property(lambda self: with_value(self, self._value.real), doc="The real parts.")
+    imag = property(lambda self: with_value(self, self._value.imag), doc="The imaginary parts.")
+
+    def values(self) -> Tensor:
+        """The elements of all sequences, with memory and history of this tensor: see `nested_tensor_from_jagged`."""
+        return self._value.view_as(self._value)
+
+    def to_padded_tensor(self, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
+        """The dense tensor of `nested.to_padded_tensor`."""
+        from ._construct import to_padded_tensor
+
+        return to_padded_tensor(self, padding, output_size, out)
+
+    def _same(self, other) -> bool:
+        """Whether another tensor is nested in the same way."""
+        raise NotImplementedError
+
+    def _in_pattern(self, values):
+        return values if values is None or is_nested(values) else with_value(self, values)
+
+    def _aligned(self, other, what):
+        """The values of another tensor of the same structure."""
+        if not isinstance(other, Tensor):
+            raise TypeError(f"{what}: expected a Tensor or None, got {type(other).__name__}")
+        if not is_nested(other) or not self._same(other):
+            raise RuntimeError(f"{what}: expected a nested tensor of the same structure as {self._described()}")
+        return other._value
+
+    def detach(self) -> Any:
+        """The same structure and the memory of the values without history."""
+        return with_value(self, self._value.detach())
+
+    def _set(self, other):
+        """Takes the parts of another tensor of the layout, in place."""
+        for name in self._parts:
+            setattr(self, name, getattr(other, name))
+        self.__dict__.pop("_held_grad", None)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return _printing.text(self)
+
+
+class JaggedTensor(NestedTensor):
+    """A tensor of the layout `jagged`: one dimension is ragged."""
+
+    _ragged: Ragged
+    _ragged_idx: int
+    _parts = ("_value", "_ragged", "_ragged_idx")
+
+    @property
+    def shape(self) -> Size:
+        """The sizes, of which one is ragged: `torch.Size([3, j1, 4])`."""
+        inner = list(self._value.shape)
+        inner[self._ragged_idx - 1] = self._ragged.size
+        return size_with(self._ragged.batch, *inner)
+
+    def size(self, dim: Any = None) -> Any:
+        """The sizes, or that of a dimension."""
+        return self.shape if dim is None else self.shape[_protocols.dimension(self, dim)]
+
+    def stride(self, dim: Any = None) -> Any:
+        """The strides; those before the ragged dimension are multiples of its size."""
+        inner = self._value.stride()
+        total = max(self._value.shape[self._ragged_idx - 1], 1)
+        last = inner[self._ragged_idx - 1]
+        strides = [s if s <= last else self._ragged.size * (s // total) for s in inner]
+        outer = max(zip(inner, self._value.shape, strides, range(len(inner)), strict=True), key=lambda x: x[0])
+        at = outer[3]
+        first = self._ragged.size * last if at == self._ragged_idx - 1 else strides[at] * self._value.shape[at]
+        strides = (first, *strides)
+        return strides if dim is None else strides[_protocols.dimension(self, dim)]
+
+    def offsets(self) -> Tensor:
+        """Where each sequence begins among the values: integers of shape (batch + 1)."""
+        return self._ragged.offsets
+
+    def lengths(self) -> Tensor | None:
+        """The length of each sequence where there are gaps between them; else None."""
+        return self._ragged.lengths
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether sequences lie one after another without gaps, row-major."""
+        return self._ragged.lengths is None and self._value.is_contiguous()
+
+    def _same(self, other) -> bool:
+        return isinstance(other, JaggedTensor) and self.shape == other.shape
+
+    def _described(self) -> str:
+        return f"shape {tuple(self.shape)}"
+
+    _values = property(lambda self: self._value, doc="The values.")
+    _offsets = property(lambda self: self._ragged.offsets, doc="The offsets.")
+    _lengths = property(lambda self: self._ragged.lengths, doc="The lengths, or None.")
+    _max_seqlen = property(lambda self: self._ragged.longest, doc="The greatest length.")
+    _min_seqlen = property(lambda self: self._ragged.shortest, doc="The least length.")
+
+    def _get_max_seqlen(self) -> int:
+        """The greatest length."""
+        return self._ragged.longest
+
+    def _get_min_seqlen(self) -> int:
+        """The least length."""
+        return self._ragged.shortest
+
+
+class StridedTensor(NestedTensor):
+    """A tensor of the layout `strided`: components of any shapes with the same number of dimensions."""
+
+    _sizes: tuple[tuple[int, ...], ...]
+    _parts = ("_value", "_sizes")
+    layout = property(lambda self: _formats.strided, doc="`strided`.")
+
+    @property
+    def shape(self) -> NoReturn:
+        """RuntimeError: sizes differ from component to component."""
+        raise RuntimeError("NestedTensorImpl doesn't support sizes; expected a call of size(dim) for a regular dimension")
+
+    def size(self, dim: Any = None) -> Any:
+        """The size of a dimension. RuntimeError: it is not the same in all components."""
+        if dim is None:
+            return self.shape
+        dim = _protocols.dimension(self, dim)
+        if dim == 0:
+            return len(self._sizes)
+        found = {size[dim - 1] for size in self._sizes}
+        if len(found) > 1:
+            raise RuntimeError(f"Given dimension {dim} is irregular and does not have a size.")
+        return found.pop()
+
+    def stride(self, dim: Any = None) -> NoReturn:
+        """RuntimeError: strides differ from component to component."""
+        raise RuntimeError("NestedTensorImpl doesn't support strides")
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """True: components lie one after another."""
+        return True
+
+    def _nested_tensor_strides(self) -> Tensor:
+        """The strides of the components: int64 of shape (batch, dimensions - 1)."""
+        from ._shape import unbind
+
+        return _C.tensor([list(part.stride()) for part in unbind(self)], dtype=_C.int64)
+
+    def _nested_tensor_size(self) -> Tensor:
+        """The shapes of the components: int64 of shape (batch, dimensions - 1)."""
+        return _C.tensor([list(size) for size in self._sizes], dtype=_C.int64)
+
+    def _same(self, other) -> bool:
+        return isinstance(other, StridedTensor) and self._sizes == other._sizes
+
+    def _described(self) -> str:
+        return f"components of shapes {list(self._sizes)}"
+
+
+__all__ = ["JaggedTensor", "NestedInt", "NestedTensor", "StridedTensor"]
