@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _formats
 from .._C import Tensor, ops
 from ._ragged import NestedInt
+from ._shape import spread
 from ._tensor import is_nested, refuse, with_value
 
 # Ops whose result at a place depends on their operands at that place alone. Those with an in-place form have it here too.
@@ -14,7 +15,7 @@ NAMES = (
     "clip complex conj conj_physical copysign cos cosh deg2rad digamma div divide eq erf erfc erfinv exp exp2 expm1 fix float_power "
     "floor floor_divide __floordiv__ fmax fmin fmod frac gcd ge greater greater_equal gt hardshrink heaviside hypot i0 igamma igammac "
     "imag isclose isfinite isinf isnan isneginf isposinf isreal lcm ldexp le lerp less less_equal lgamma log log10 log1p log2 logaddexp "
-    "logaddexp2 logical_and logical_not logical_or logical_xor logit lt masked_fill maximum minimum mul multiply nan_to_num ne neg "
+    "logaddexp2 logical_and logical_not logical_or logical_xor logit lt masked_fill maximum minimum mul multiply mvlgamma nan_to_num ne neg "
     "negative nextafter not_equal polar polygamma positive pow rad2deg real reciprocal relu remainder round rrelu rsqrt rsub selu sgn "
     "sigmoid sign signbit sin sinc sinh sqrt square sub subtract tan tanh threshold true_divide trunc where xlogy "
     "dropout alpha_dropout bernoulli fill fill_ zero_ normal_ uniform_ exponential_ bernoulli_ random_ "
@@ -46,7 +47,7 @@ def operand(model, other, name):
     """What the values of `model` are combined with: for a dense tensor, what lies beside each element."""
     if not isinstance(other, Tensor):
         if isinstance(other, NestedInt):
-            return model._ragged.lengths_tensor  # refused below by its shape, unless the op takes it
+            raise RuntimeError(f"{name}: invalid argument: the size {other} of a ragged dimension is no number")
         return other
     if is_nested(other):
         if other.layout is not model.layout or not _fits(model, other):
@@ -79,14 +80,11 @@ def _beside(model, other, name):
         return other[0] if other.dim() == model.dim() else other
     if other.shape[0] != ragged.batch or other.shape[at] not in (1, ragged.longest):
         _mismatch(name, model, other)
-    value = model._value
-    if not ragged.covers(value.shape[at - 1]):
-        refuse(f"{name} with a dense tensor, with gaps between the sequences", model.layout)
     if other.shape[at] == 1:
         rows = other.squeeze(at).index_select(0, ragged.segment)
     else:
         rows = other.movedim(at, 1).flatten(0, 1).index_select(0, ragged.flat(ragged.longest))
-    return rows.movedim(0, at - 1)
+    return spread(model, rows, 1).movedim(0, at - 1)
 
 
 def pointwise(name):

@@ -220,7 +220,7 @@ class Protocols(_Protocols):
 
 
 for _name in (
-    "element_size is_complex is_floating_point is_signed get_device is_conj is_neg is_distributed is_inference is_shared"
+    "element_size is_complex is_floating_point is_signed get_device is_conj is_neg is_distributed is_inference is_shared _is_view"
 ).split():
     setattr(Protocols, _name, _asked(_name))
 for _name in ("dtype", "itemsize"):

@@ -188,6 +188,10 @@ def layer_norm(self, normalized_shape, weight=None, bias=None, eps=1e-5):
     shape = _normalized(self, normalized_shape, "layer_norm")
     if self._ragged_idx < self.dim() - len(shape):
         return jagged(ops["nn.functional.layer_norm"](self._value, shape, weight, bias, eps), *_place(self))
+    if self._ragged.lengths is not None:
+        raise RuntimeError(
+            "layer_norm(): not supported where lengths is not None if operating on the ragged dimension for NestedTensor"
+        )
     if weight is not None or bias is not None:
         raise RuntimeError("layer_norm(): expected no weight and bias over the ragged dimension: their size would be ragged")
     dims = list(range(self.dim() - len(shape), self.dim()))

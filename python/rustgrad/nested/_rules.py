@@ -215,6 +215,8 @@ def call(function, args, kwargs):
         NotImplementedError: there is no rule for it.
     """
     first = _first(args, kwargs)
+    # `ops.aten.sum.dim_IntList` is the op `sum`.
+    function = getattr(getattr(function, "overloadpacket", function), "_function", function)
     rule = table(first.layout).get(function)
     name = getattr(function, "__name__", str(function))
     if name == "__get__":

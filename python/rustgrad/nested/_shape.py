@@ -17,17 +17,23 @@ def elements(self):
     if self.layout is _formats.strided:
         return self._value
     at, ragged = self._ragged_idx - 1, self._ragged
-    rows = self._value.movedim(at, 0)
+    rows = self._value.movedim(at, 0) if at else self._value
     return rows if ragged.covers(rows.shape[0]) else rows.index_select(0, ragged.index)
 
 
 def from_elements(self, rows, ragged_idx=None):
     """The tensor of the structure of another one, from rows in the order of `elements`."""
     ragged_idx = self._ragged_idx if ragged_idx is None else ragged_idx
+    rows = spread(self, rows, 0)
+    return jagged(rows.movedim(0, ragged_idx - 1) if ragged_idx > 1 else rows, self._ragged, ragged_idx)
+
+
+def spread(self, rows, fill):
+    """Rows in the order of `elements` where these lie among the values, with `fill` in the gaps."""
     total = self._value.shape[self._ragged_idx - 1]
-    if not self._ragged.covers(total):  # gaps are zero
-        rows = rows.new_zeros((total, *rows.shape[1:])).index_copy(0, self._ragged.index, rows)
-    return jagged(rows.movedim(0, ragged_idx - 1), self._ragged, ragged_idx)
+    if self._ragged.covers(total):
+        return rows
+    return rows.new_full((total, *rows.shape[1:]), fill).index_copy(0, self._ragged.index, rows)
 
 
 def padded(self, fill, width=None):
@@ -46,6 +52,15 @@ def from_padded(self, block, ragged_idx=None):
     rows = block.movedim(ragged_idx, 1)
     rows = rows.flatten(0, 1).index_select(0, self._ragged.flat(rows.shape[1]))
     return from_elements(self, rows, ragged_idx)
+
+
+def sequences_of(block, ragged, ragged_idx):
+    """The tensor of the first elements of each row of a padded one, as many as `ragged` says. RuntimeError: there are fewer."""
+    width = block.shape[ragged_idx]
+    if max(ragged.counts, default=0) > width or ragged.batch != block.shape[0]:
+        raise RuntimeError(f"expected sequences of at most {width} elements, one for each of {block.shape[0]} rows")
+    rows = block.movedim(ragged_idx, 1).flatten(0, 1).index_select(0, ragged.flat(width))
+    return jagged(rows.movedim(0, ragged_idx - 1), ragged, ragged_idx)
 
 
 def to_padded_tensor(self, padding, output_size=None):

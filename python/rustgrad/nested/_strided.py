@@ -117,11 +117,15 @@ def embedding(input, weight, *args, **kwargs):
 
 def matmul(self, other):
     """The products of the components; a dense factor has three dimensions or more, of which the first is the batch."""
-    for one, what in ((self, "self"), (other, "other")):
+    if is_nested(self) and not is_nested(other) and other.dim() == 2 and self.dim() > 3:
+        return _with_last(self, _regular(self, "matmul") @ other)
+    for one, what in ((self, "1st"), (other, "2nd")):
         if not is_nested(one) and one.dim() < 3:
-            raise RuntimeError(f"Expected both to be nested, but got a non-nested {what} of {one.dim()} dimensions")
+            raise RuntimeError(f"Expected both to be nested, but got a non-nested {what} input of {one.dim()} dimensions")
         if is_nested(one) and one.dim() < 3:
-            raise RuntimeError(f"matmul: For nested tensors, only inputs with >= 3 dims are currently supported. {what} has dim {one.dim()}")
+            raise RuntimeError(
+                f"matmul: For nested tensors, only inputs with >= 3 dims are currently supported. {what} input has rank: {one.dim()}"
+            )
     if self.dim() != other.dim():
         raise RuntimeError("matmul: both inputs must have the same rank")
     a, b = unbind_any(self), unbind_any(other)
@@ -153,10 +157,11 @@ def bmm(self, mat2):
 
 def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     """Attention within each component."""
-    if attn_mask is not None:
-        raise RuntimeError("scaled_dot_product_attention: no masks for nested tensors; expected attn_mask=None")
+    for given, what in ((attn_mask is not None, "an explicit attn_mask is set"), (is_causal, "is_causal=True")):
+        if given:
+            raise RuntimeError(f"scaled_dot_product_attention: nested tensors of layout strided are not supported when {what}")
     op = ops["nn.functional.scaled_dot_product_attention"]
-    options = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    options = {"dropout_p": dropout_p, "scale": scale, "enable_gqa": enable_gqa}
     parts = zip(*map(unbind_any, (query, key, value)), strict=True)
     return from_components([op(*one, **options) for one in parts])
 
@@ -194,11 +199,11 @@ def reshape(self, *shape, **named):
 
     def one(part):
         sizes = list(shape[1:])
-        kept = [i for i, n in enumerate(sizes) if n == -1 and i < old]
-        if sum(i >= old for i, n in enumerate(sizes) if n == -1) > 1:
+        unknown = [i for i, n in enumerate(sizes) if n == -1]
+        if len(unknown) > 1:
             raise RuntimeError("view: only one dimension can be inferred")
-        for i in kept:
-            sizes[i] = part.shape[i]
+        if unknown and unknown[0] < old:
+            sizes[unknown[0]] = part.shape[unknown[0]]
         return part.reshape(sizes)
 
     return each(self, one)
@@ -231,7 +236,7 @@ def select(self, dim, index):
 
 
 def getitem(self, index):
-    """A component, or the same part of each: integers, slices and None."""
+    """A component, or a part of one."""
     items = index if isinstance(index, tuple) else (index,)
     for item in items:
         if not (item is None or item is Ellipsis or isinstance(item, slice) or hasattr(item, "__index__")):
@@ -239,13 +244,13 @@ def getitem(self, index):
         if isinstance(item, (bool, Tensor)):
             refuse("indexing by tensors or truth values", _formats.strided)
     first, rest = items[0], tuple(items[1:])
+    if first is Ellipsis and not rest:
+        return self
     if first is None or first is Ellipsis:
         raise RuntimeError("indexing: expected an integer or a slice for the batch of a nested tensor")
     if not isinstance(first, slice):
         return select(self, 0, first.__index__())[rest]
-    if first != slice(None):
-        raise RuntimeError("slice(): not supported for nested tensors on dim=0")
-    return each(self, lambda part: part[rest])
+    refuse("a slice of the components", _formats.strided)
 
 
 def narrow(self, dim, start, length):
@@ -279,6 +284,8 @@ def _transposed(self, function):
 
 def to_padded_tensor(self, padding, output_size=None):
     """The components in a dense tensor of the greatest sizes, or of `output_size`, with `padding` behind them."""
+    if not self._sizes:
+        return self._value.new_empty((0,))
     if self._value.numel() == 0:
         raise RuntimeError("at least one constituent tensor should have non-zero numel")
     least = [max(sizes) for sizes in zip(*self._sizes, strict=True)]
@@ -296,11 +303,17 @@ def to_padded_tensor(self, padding, output_size=None):
 
 
 def cat(tensors, dim=0):
-    """All components one after another: along the batch alone."""
+    """All components one after another, or joined one by one along another dimension."""
     tensors = list(tensors)
-    if dimension(tensors[0], dim) != 0:
-        raise RuntimeError(f"cat(): nested tensors of layout strided are joined along dim=0 alone, got {dim}")
-    return from_components(itertools.chain(*map(unbind_any, tensors)))
+    at = dimension(tensors[0], dim)
+    if at == 0:
+        return from_components(itertools.chain(*map(unbind_any, tensors)))
+    for one in tensors:
+        if not is_nested(one):
+            refuse("cat of nested and dense tensors", _formats.strided)
+        if len(one._sizes) != len(tensors[0]._sizes):
+            raise RuntimeError("cat(): expected tensors with equally many components")
+    return from_components(ops["cat"](list(parts), at - 1) for parts in zip(*map(unbind, tensors), strict=True))
 
 
 def clone(self, *, memory_format=None):

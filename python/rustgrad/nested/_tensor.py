@@ -6,6 +6,8 @@ that of the values: see `docs/decisions/nested.md`.
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any, NoReturn
 
 from .. import _C, _formats
@@ -38,6 +40,11 @@ def strided(value, sizes):
     made = _bare(StridedTensor, (len(sizes), *(0,) * dims), value)
     made._value, made._sizes = value, tuple(map(tuple, sizes))
     return made
+
+
+def _as_size(n):
+    """A number as PyTorch's class keeps it: the first size of a tensor without elements."""
+    return None if n is None else ops["empty"]((n, 0))
 
 
 def with_value(self, value):
@@ -85,7 +92,7 @@ class NestedTensor(_protocols.Protocols, Gradients, Tensor):
     is_meta = property(lambda self: self._value.is_meta, doc="Whether the values have no memory.")
     is_cuda = property(lambda self: self._value.is_cuda, doc="Whether they are on the GPU, where `cuda` means it.")
     is_gpu = property(lambda self: self._value.is_gpu, doc="Whether the values are on a GPU.")
-    _base = property(lambda self: None, doc="None: views of it are views of its values.")
+    _base = property(lambda self: self._value._base, doc="The tensor of which the values are a view, or None.")
     _version = property(lambda self: self._value._version, doc="How often the values have been written in place.")
 
     mT = property(lambda self: self.transpose(-2, -1), doc="The last two dimensions exchanged.")
@@ -142,6 +149,17 @@ class JaggedTensor(NestedTensor):
     _ragged_idx: int
     _parts = ("_value", "_ragged", "_ragged_idx")
 
+    def __new__(
+        cls, values: Tensor, offsets: Tensor, *, lengths: Any = None, requires_grad: bool = False, **options: Any
+    ) -> Any:
+        """`nested_tensor_from_jagged` without history, under the name of PyTorch's class."""
+        from ._construct import nested_tensor_from_jagged
+
+        at, known = options.get("_ragged_idx", 1), options.get("_metadata_cache") or {}
+        extremes = (None if known.get(name) is None else len(known[name]) for name in ("min_seqlen", "max_seqlen"))
+        made = nested_tensor_from_jagged(values.detach(), offsets, lengths, at, *extremes)
+        return made.requires_grad_() if requires_grad else made
+
     @property
     def shape(self) -> Size:
         """The sizes, of which one is ragged: `torch.Size([3, j1, 4])`."""
@@ -183,11 +201,27 @@ class JaggedTensor(NestedTensor):
     def _described(self) -> str:
         return f"shape {tuple(self.shape)}"
 
+    def _aligned(self, other, what):
+        value = super()._aligned(other, what)
+        if self._ragged.lengths is None:
+            return value
+        from ._shape import elements, from_elements
+
+        return from_elements(other, elements(other))._value  # what lies between the sequences has no gradient
+
     _values = property(lambda self: self._value, doc="The values.")
     _offsets = property(lambda self: self._ragged.offsets, doc="The offsets.")
     _lengths = property(lambda self: self._ragged.lengths, doc="The lengths, or None.")
+    _max_seqlen_tensor = property(lambda self: _as_size(self._ragged.given[1]), doc="The greatest length, if it is known.")
+    _min_seqlen_tensor = property(lambda self: _as_size(self._ragged.given[0]), doc="The least length, if it is known.")
     _max_seqlen = property(lambda self: self._ragged.longest, doc="The greatest length.")
     _min_seqlen = property(lambda self: self._ragged.shortest, doc="The least length.")
+
+    @property
+    def _metadata_cache(self) -> dict[str, Tensor]:
+        """The extreme lengths that are known, each as the first size of a tensor."""
+        found = {"max_seqlen": self._max_seqlen_tensor, "min_seqlen": self._min_seqlen_tensor}
+        return {name: size for name, size in found.items() if size is not None}
 
     def _get_max_seqlen(self) -> int:
         """The greatest length."""
@@ -235,6 +269,11 @@ class StridedTensor(NestedTensor):
         from ._shape import unbind
 
         return _C.tensor([list(part.stride()) for part in unbind(self)], dtype=_C.int64)
+
+    def _nested_tensor_storage_offsets(self) -> Tensor:
+        """Where each component begins among the values: int64 of shape (batch)."""
+        ends = itertools.accumulate(map(math.prod, self._sizes), initial=0)
+        return _C.tensor(list(ends)[:-1], dtype=_C.int64)
 
     def _nested_tensor_size(self) -> Tensor:
         """The shapes of the components: int64 of shape (batch, dimensions - 1)."""

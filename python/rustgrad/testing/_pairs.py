@@ -251,10 +251,27 @@ class TensorLikePair(Pair):
             self._inputs_not_supported()
 
     def compare(self) -> None:
-        self._compare_attributes(self.actual, self.expected)
-        if "meta" in (self.actual.device.type, self.expected.device.type):
+        if self.actual.is_nested or self.expected.is_nested:
+            self._compare_nested(self.actual, self.expected)
+        else:
+            self._compare(self.actual, self.expected)
+
+    def _compare(self, actual, expected):
+        self._compare_attributes(actual, expected)
+        if "meta" in (actual.device.type, expected.device.type):
             return
-        self._compare_values(*self._equalize_attributes(self.actual, self.expected))
+        self._compare_values(*self._equalize_attributes(actual, expected))
+
+    def _compare_nested(self, actual, expected):
+        """The sequences of two nested tensors, whatever symbols their ragged sizes have."""
+        for name in ("is_nested", "layout"):
+            ours, theirs = getattr(actual, name), getattr(expected, name)
+            if ours != theirs and (name != "layout" or self.check_layout):
+                self._fail(AssertionError, f"The values for attribute '{name}' do not match: {ours} != {theirs}.")
+        if len(actual) != len(expected):
+            self._fail(AssertionError, f"The numbers of sequences do not match: {len(actual)} != {len(expected)}.")
+        for ours, theirs in zip(actual.unbind(), expected.unbind(), strict=True):
+            self._compare(ours, theirs)
 
     def _compare_attributes(self, actual, expected):
         checked = [

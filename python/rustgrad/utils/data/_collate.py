@@ -98,10 +98,11 @@ def _stacked(tensors):
 
 
 def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
-    """Tensors, stacked along a new first dimension. RuntimeError: they are sparse."""
-    if batch[0].layout is not strided:
+    """Tensors, stacked along a new first dimension. RuntimeError: they are sparse or nested."""
+    if batch[0].layout is not strided or batch[0].is_nested:
+        kind = "nested" if batch[0].is_nested else "sparse"
         raise RuntimeError(
-            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a custom "
+            f"Batches of {kind} tensors are not currently supported by the default collate_fn; please provide a custom "
             "collate_fn to handle them appropriately."
         )
     return _stacked(list(batch))
