@@ -5,6 +5,11 @@ import operator
 from ._C import Size
 
 
+def _whole(item):
+    """An int, or the size of a ragged dimension, which is no number."""
+    return item if type(item) is int or hasattr(item, "is_ragged") else operator.index(item)
+
+
 def _install_size():
     def new(cls, iterable=()):
         items = tuple(iterable)
@@ -12,7 +17,7 @@ def _install_size():
             if not hasattr(item, "__index__"):
                 kind = type(item).__name__
                 raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{kind}')")
-        return tuple.__new__(cls, (item if hasattr(item, "is_ragged") else operator.index(item) for item in items))
+        return tuple.__new__(cls, map(_whole, items))
 
     def numel(self):
         """The number of elements of a tensor of this size."""

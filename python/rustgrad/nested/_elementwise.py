@@ -8,20 +8,22 @@ from ._ragged import NestedInt
 from ._shape import spread
 from ._tensor import is_nested, refuse, with_value
 
-# Ops whose result at a place depends on their operands at that place alone. Those with an in-place form have it here too.
+# Ops whose result at a place depends on their operands at that place alone. In-place forms follow.
 NAMES = (
     "abs absolute acos acosh add addcdiv addcmul angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 "
     "atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min "
     "clip complex conj conj_physical copysign cos cosh deg2rad digamma div divide eq erf erfc erfinv exp exp2 expm1 fix float_power "
-    "floor floor_divide __floordiv__ fmax fmin fmod frac gcd ge greater greater_equal gt hardshrink heaviside hypot i0 igamma igammac "
+    "floor floor_divide fmax fmin fmod frac gcd ge greater greater_equal gt hardshrink heaviside hypot i0 igamma igammac "
     "imag isclose isfinite isinf isnan isneginf isposinf isreal lcm ldexp le lerp less less_equal lgamma log log10 log1p log2 logaddexp "
     "logaddexp2 logical_and logical_not logical_or logical_xor logit lt masked_fill maximum minimum mul multiply mvlgamma nan_to_num ne neg "
     "negative nextafter not_equal polar polygamma positive pow rad2deg real reciprocal relu remainder round rrelu rsqrt rsub selu sgn "
     "sigmoid sign signbit sin sinc sinh sqrt square sub subtract tan tanh threshold true_divide trunc where xlogy "
-    "dropout alpha_dropout bernoulli fill fill_ zero_ normal_ uniform_ exponential_ bernoulli_ random_ "
+    "dropout alpha_dropout bernoulli fill frexp "
     "special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.digamma special.entr special.erf "
     "special.erfc special.erfcx special.erfinv special.exp2 special.expit special.expm1 special.gammainc special.gammaincc "
-    "special.gammaln special.i0 special.i0e special.i1 special.i1e special.log1p special.log_ndtr special.logit special.ndtr "
+    "special.gammaln special.i0 special.i0e special.i1 special.i1e special.log1p special.log_ndtr special.logit "
+    "special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0 special.modified_bessel_k1 "
+    "special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1 special.spherical_bessel_j0 special.ndtr "
     "special.ndtri special.polygamma special.psi special.round special.sinc special.xlog1py special.xlogy special.zeta "
     "nn.functional.alpha_dropout nn.functional.celu nn.functional.dropout nn.functional.elu nn.functional.gelu nn.functional.hardshrink "
     "nn.functional.hardsigmoid nn.functional.hardswish nn.functional.hardtanh nn.functional.leaky_relu nn.functional.logsigmoid "
@@ -29,8 +31,13 @@ NAMES = (
     "nn.functional.silu nn.functional.softplus nn.functional.softshrink nn.functional.softsign nn.functional.tanh "
     "nn.functional.tanhshrink nn.functional.threshold"
 ).split()
+# Ops that write alone.
+WRITTEN = "zero_ normal_ uniform_ exponential_ random_ cauchy_ log_normal_ geometric_".split()
 # Ops that make a tensor of the structure of another one.
 LIKE = "empty_like zeros_like ones_like full_like rand_like randn_like randint_like".split()
+
+
+_FORMATS = (None, _formats.preserve_format, _formats.contiguous_format)
 
 
 def _mismatch(name, a, b):
@@ -87,15 +94,19 @@ def _beside(model, other, name):
     return spread(model, rows, 1).movedim(0, at - 1)
 
 
-def pointwise(name):
-    """The rule of an elementwise op, whose arguments are tensors and numbers in any order."""
-    op = ops[name] if name in ops else getattr(Tensor, name)
+def pointwise(name, op=None):
+    """The rule of an elementwise op, whose arguments are tensors and numbers in any order.
+
+    Args:
+        op: the function that was called: a method may have another order of arguments, such as that of `where`.
+    """
+    op = op or (ops[name] if name in ops else getattr(Tensor, name))
     shown = f"{name}.Tensor"
 
     def rule(*args, **kwargs):
         model = next(a for a in (*args, *kwargs.values()) if is_nested(a))
-        kwargs.pop("memory_format", None)
-        kwargs.pop("layout", None)
+        if kwargs.pop("memory_format", None) not in _FORMATS or kwargs.pop("layout", model.layout) is not model.layout:
+            raise RuntimeError(f"{name}: a nested tensor has no other layout, and no memory format but contiguous_format")
         # A dense operand is brought to the largest nested one.
         for other in (*args, *kwargs.values()):
             if is_nested(other) and other._value.numel() > model._value.numel():
@@ -104,7 +115,10 @@ def pointwise(name):
             return _inplace(op, args, kwargs)
         args = [operand(model, a, shown) for a in args]
         kwargs = {key: operand(model, a, shown) for key, a in kwargs.items()}
-        return with_value(model, op(*args, **kwargs))
+        made = op(*args, **kwargs)
+        if isinstance(made, tuple):
+            return type(made)(with_value(model, one) for one in made)
+        return with_value(model, made)
 
     return rule
 

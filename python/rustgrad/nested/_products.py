@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from .. import _formats
 from .._C import Tensor, ops
 from ._shape import elements, from_elements, from_padded, padded
@@ -110,7 +108,7 @@ def _check_attention(tensors, attn_mask):
 
 
 def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """Attention within each sequence of (batch, ..., j, size): in a padded block, or sequence by sequence where it would be much larger.
+    """Attention within each sequence of (batch, ..., j, size): sequence by sequence, or short ones in one padded block.
 
     Raises:
         ValueError: a mask is given, not all are nested, or key and value have other lengths.
@@ -118,23 +116,20 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     tensors = (query, key, value)
     _check_attention(tensors, attn_mask)
     options = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
-    counts = list(zip(query._ragged.counts, key._ragged.counts, strict=True))
-    widths = query._ragged.longest, key._ragged.longest
-    work = sum(q * k for q, k in counts)
+    width = key._ragged.longest
     same = query._ragged.size == key._ragged.size
-    if not same and is_causal or len(counts) * math.prod(widths) > _LIMIT * work:
+    if max(width, query._ragged.longest) > _SHORT or 0 in key._ragged.counts or not same and is_causal:
         return _by_sequence(tensors, options)
-    blocks = [padded(one, 0) for one in tensors]
     mask = None
-    if not is_causal and (min(k for _, k in counts) < widths[1]):
-        # Behind the diagonal of a causal mask are no padded keys, but for rows that are left out.
-        at = ops["arange"](widths[1], device=query.device)
-        mask = (at < key._ragged.lengths_tensor[:, None]).reshape(-1, *(1,) * (query.dim() - 2), widths[1])
-    return from_padded(query, _attention(*blocks, attn_mask=mask, **options))
+    if not is_causal and min(key._ragged.counts, default=0) < width:
+        # With a causal mask only rows that are left out see padded keys.
+        at = ops["arange"](width, device=query.device)
+        mask = (at < key._ragged.lengths_tensor[:, None]).reshape(-1, *(1,) * (query.dim() - 2), width)
+    return from_padded(query, _attention(*(padded(one, 0) for one in tensors), attn_mask=mask, **options))
 
 
-# How much more work a padded block may be than the sequences.
-_LIMIT = 2
+# Up to this length one padded block is faster than a call for each sequence.
+_SHORT = 16
 
 
 def _by_sequence(tensors, options):

@@ -33,6 +33,17 @@ def _asked(name):
     return method
 
 
+def _refused(name):
+    """A method that nested tensors have not."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{name}: not implemented for nested tensors. Hint: call .values()")
+
+    method.__name__ = name
+    method.__doc__ = "NotImplementedError: ask the values."
+    return method
+
+
 class Protocols(_Protocols):
     """A part of the body of nested tensors."""
 
@@ -223,6 +234,8 @@ for _name in (
     "element_size is_complex is_floating_point is_signed get_device is_conj is_neg is_distributed is_inference is_shared _is_view"
 ).split():
     setattr(Protocols, _name, _asked(_name))
+for _name in "storage _typed_storage storage_type is_set_to set_ resize resize_ resize_as new_empty_strided".split():
+    setattr(Protocols, _name, _refused(_name))
 for _name in ("dtype", "itemsize"):
     setattr(Protocols, _name, property(operator.attrgetter(f"_value.{_name}"), doc="That of the values."))
 

@@ -101,7 +101,9 @@ class Ragged:
         return starts.index_select(0, self.segment) + self.place
 
     def flat(self, width: int) -> Tensor:
-        """The place of each element in a block of (batch, width), row by row."""
+        """The place of each element in a block of (batch, width), row by row. RuntimeError: a sequence is longer."""
+        if width < max(self.counts, default=0):
+            raise RuntimeError(f"expected a width of at least the longest sequence, {max(self.counts)}, got {width}")
         if self._flat is None or self._flat[0] != width:
             self._flat = (width, self.segment * width + self.place)
         return self._flat[1]

@@ -9,7 +9,7 @@ from .._C import ops
 from ._protocols import dimension
 from ._ragged import NestedInt
 from ._shape import elements, from_elements, from_padded, padded
-from ._tensor import jagged
+from ._tensor import jagged, refuse
 
 
 def _dims(self, dim):
@@ -48,6 +48,8 @@ def reduction(name, fill):
     def rule(self, dim=None, keepdim=False, **kwargs):
         dims = _dims(self, dim)
         if dims is None:
+            if name.startswith("arg") and self._ragged.lengths is not None:
+                refuse(f"{name} with gaps between the sequences", self.layout)
             return op(elements(self), **kwargs)
         _check(self, dims, name)
         if self._ragged_idx not in dims:

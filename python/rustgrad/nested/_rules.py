@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 
-from .. import _formats, _functions
+from .. import _conversions, _formats
 from .._C import Tensor, ops
 from ..nn import functional
 from . import _elementwise, _products, _reduce, _shape, _strided
@@ -100,6 +100,7 @@ _OPERATORS = {
     "__div__": "div",
     "__pow__": "pow",
     "__mod__": "remainder",
+    "__floordiv__": "floor_divide",
     "__and__": "bitwise_and",
     "__or__": "bitwise_or",
     "__xor__": "bitwise_xor",
@@ -160,27 +161,20 @@ def _equal(self, other):
     return both and _shape.elements(self).equal(_shape.elements(other))
 
 
-def _in_place(name):
+def _swapped(rule):
+    return lambda self, other: rule(other, self)
+
+
+def _in_place(op):
     """The rule of an elementwise op that writes on its first argument."""
-    op = getattr(Tensor, name)
-
-    def rule(*args, **kwargs):
-        return _elementwise.written(op, args, kwargs)
-
-    return rule
+    return lambda *args, **kwargs: _elementwise.written(op, args, kwargs)
 
 
 def _common():
-    """The rules of both layouts, by name."""
-    rules = {name: _elementwise.pointwise(name) for name in _elementwise.NAMES if name in ops or hasattr(Tensor, name)}
-    for name in _elementwise.NAMES:
-        written = name if name.endswith("_") and name[-2:] != "__" else f"{name}_"
-        if hasattr(Tensor, written):
-            rules[written] = _in_place(written)
-    rules.update({name: _elementwise.pointwise(name) for name in _elementwise.LIKE})
-    rules.update({name: rules[other] for name, other in _OPERATORS.items()})
-    rules.update({name: _swapped(rules[other]) for name, other in _REFLECTED.items()})
-    rules.update({name: _answer(name) for name in _ANSWERED})
+    """The rules of both layouts that are not elementwise ops themselves, by name."""
+    rules = {name: _elementwise.pointwise(other) for name, other in _OPERATORS.items()}
+    rules.update({name: _swapped(_elementwise.pointwise(other)) for name, other in _REFLECTED.items()})
+    rules.update({name: _answer(name) for name in (*_ANSWERED, *_conversions.DTYPES)})
     rules["copy_"] = _elementwise.copy_
     rules["unbind"] = _shape.unbind
     rules["detach_"] = _detach_
@@ -189,22 +183,26 @@ def _common():
     return rules
 
 
-def _swapped(rule):
-    return lambda self, other: rule(other, self)
+def _places(name):
+    """The functions of a name: the op, the method and those of the namespaces."""
+    import rustgrad as torch
+
+    last = name.removeprefix("nn.functional.")
+    found = (ops.get(name), getattr(Tensor, name, None), getattr(torch, name, None))
+    return [f for f in (*found, getattr(functional, last, None) if last != name else None) if f is not None]
 
 
 @functools.cache
 def table(layout):
     """op -> rule. Ops are found by their objects, so a name means one op."""
-    rules = {**_common(), **(_JAGGED if layout is _formats.jagged else _STRIDED)}
     found = {}
+    for name in (*_elementwise.NAMES, *_elementwise.LIKE):
+        found.update({function: _elementwise.pointwise(name, function) for function in _places(name)})
+    for name in (*_elementwise.WRITTEN, *(f"{name}_" for name in _elementwise.NAMES)):
+        found.update({function: _in_place(function) for function in _places(name)})
+    rules = {**_common(), **(_JAGGED if layout is _formats.jagged else _STRIDED)}
     for name, rule in rules.items():
-        places = [ops.get(name), getattr(Tensor, name, None), getattr(_functions, name, None)]
-        if name.startswith("nn."):
-            places.append(getattr(functional, name.removeprefix("nn.functional."), None))
-        for function in places:
-            if function is not None:
-                found[function] = rule
+        found.update(dict.fromkeys(_places(name), rule))
     return found
 
 

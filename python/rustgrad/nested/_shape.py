@@ -40,8 +40,6 @@ def padded(self, fill, width=None):
     """A dense tensor of shape (batch, ..., width, ...), by default of the longest sequence; `fill` stands behind the others."""
     rows, ragged = elements(self), self._ragged
     width = ragged.longest if width is None else width
-    if width < max(ragged.counts, default=0):
-        raise RuntimeError(f"expected a width of at least the longest sequence, {max(ragged.counts)}, got {width}")
     block = rows.new_full((ragged.batch * width, *rows.shape[1:]), fill).index_copy(0, ragged.flat(width), rows)
     return block.unflatten(0, (ragged.batch, width)).movedim(1, self._ragged_idx)
 
@@ -56,10 +54,9 @@ def from_padded(self, block, ragged_idx=None):
 
 def sequences_of(block, ragged, ragged_idx):
     """The tensor of the first elements of each row of a padded one, as many as `ragged` says. RuntimeError: there are fewer."""
-    width = block.shape[ragged_idx]
-    if max(ragged.counts, default=0) > width or ragged.batch != block.shape[0]:
-        raise RuntimeError(f"expected sequences of at most {width} elements, one for each of {block.shape[0]} rows")
-    rows = block.movedim(ragged_idx, 1).flatten(0, 1).index_select(0, ragged.flat(width))
+    if ragged.batch != block.shape[0]:
+        raise RuntimeError(f"expected one sequence for each of {block.shape[0]} rows, got {ragged.batch}")
+    rows = block.movedim(ragged_idx, 1).flatten(0, 1).index_select(0, ragged.flat(block.shape[ragged_idx]))
     return jagged(rows.movedim(0, ragged_idx - 1), ragged, ragged_idx)
 
 
@@ -322,9 +319,9 @@ def getitem(self, index):
     items = list(index) if isinstance(index, tuple) else [index]
     for item in items:
         if not (item is None or item is Ellipsis or isinstance(item, slice) or hasattr(item, "__index__")):
-            refuse("indexing by tensors or lists", self.layout)
+            refuse("indexing by tensors or lists", _formats.jagged)
         if isinstance(item, bool) or getattr(item, "dim", None):
-            refuse("indexing by tensors or truth values", self.layout)
+            refuse("indexing by tensors or truth values", _formats.jagged)
     if Ellipsis not in items:
         items.append(Ellipsis)
     used = sum(item is not None for item in items) - 1

@@ -317,7 +317,12 @@ def cat(tensors, dim=0):
 
 
 def clone(self, *, memory_format=None):
-    """A copy."""
+    """A copy. RuntimeError: another memory format than a contiguous one."""
+    if memory_format not in (None, _formats.preserve_format, _formats.contiguous_format):
+        raise RuntimeError(
+            "Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: "
+            f"{memory_format}"
+        )
     return with_value(self, self._value.clone())
 
 

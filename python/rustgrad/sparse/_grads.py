@@ -181,13 +181,20 @@ def gradient_as_values(output, grad):
     return grad.to_dense() if isinstance(grad, Gradients) else grad
 
 
+def _dense(t):
+    """A result as `gradcheck` takes it: of a nested tensor the values."""
+    if not isinstance(t, Gradients):
+        return t
+    return t._value if t.is_nested else t.to_dense()
+
+
 def of_values(func, inputs, masked):
-    """For `gradcheck`: a function of the values of the sparse inputs, whose results are dense, and these values.
+    """For `gradcheck`: a function of the values of the sparse or nested inputs, whose results are dense, and these values.
 
     Raises:
         ValueError: `masked` is not True: the gradient of a sparse tensor has no elements beside its indices.
     """
-    if not masked:
+    if not masked and not all(x.is_nested for x in inputs if isinstance(x, Gradients)):
         raise ValueError(
             "gradcheck: an input is sparse, and gradients of sparse tensors are masked to their indices; expected masked=True"
         )
@@ -197,7 +204,7 @@ def of_values(func, inputs, masked):
         given = (a if p is None else p._in_pattern(a) for p, a in zip(patterns, args, strict=True))
         made = func(*given)
         several = isinstance(made, (tuple, list))
-        dense = tuple(t.to_dense() if isinstance(t, Gradients) else t for t in (made if several else [made]))
+        dense = tuple(map(_dense, made if several else [made]))
         return dense if several else dense[0]
 
     def values(x: Any) -> Any:
