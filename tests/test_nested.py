@@ -328,7 +328,11 @@ def test_products_of_sequences(torch):
     torch.testing.assert_close(torch.bmm(na.transpose(1, 2), nb), wanted)
     dense = torch.randn(3, 4, 2).double()
     close(torch, torch.bmm(na, dense), [p @ d for p, d in zip(a, dense, strict=True)])
-    for call in (lambda: na @ na, lambda: na @ na.transpose(1, 2), lambda: na.transpose(1, 2) @ torch.ones(6, 2).double()):
+    for call in (
+        lambda: na @ na,
+        lambda: na @ na.transpose(1, 2),
+        lambda: na.transpose(1, 2) @ torch.ones(6, 2).double(),
+    ):
         with pytest.raises(RuntimeError):
             call()
 
@@ -548,7 +552,14 @@ def test_an_op_without_a_rule_is_named(torch):
 @own
 def test_each_rule_is_of_an_op(torch):
     rules = __import__(f"{torch.__name__}.nested._rules", fromlist=["_rules"])
-    names = {*rules._elementwise.WRITTEN, *rules._JAGGED, *rules._STRIDED, *rules._OPERATORS, *rules._REFLECTED, *rules._ANSWERED}
+    names = {
+        *rules._elementwise.WRITTEN,
+        *rules._JAGGED,
+        *rules._STRIDED,
+        *rules._OPERATORS,
+        *rules._REFLECTED,
+        *rules._ANSWERED,
+    }
     names |= {*rules._elementwise.NAMES, *rules._elementwise.LIKE}
     places = (torch._C.ops, vars(torch.nn.functional))
     known = lambda n: any(n in p for p in places) or hasattr(torch.Tensor, n)  # noqa: E731
@@ -559,7 +570,12 @@ def test_each_rule_is_of_an_op(torch):
 def test_no_attribute_reads_the_body(torch):
     """Each attribute of tensors is an op, which goes through the table, or one that nested tensors answer."""
     nt = jagged(torch, sequences(torch, 4))
-    answered = {n for base in type(nt).__mro__ if ".nested" in base.__module__ or ".sparse" in base.__module__ for n in vars(base)}
+    answered = {
+        n
+        for base in type(nt).__mro__
+        if ".nested" in base.__module__ or ".sparse" in base.__module__
+        for n in vars(base)
+    }
     left = []
     for name in dir(torch.Tensor):
         if name in answered or hasattr(object, name) or name in torch._C.ops:

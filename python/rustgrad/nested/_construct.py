@@ -204,9 +204,13 @@ def _check_parts(values, offsets, lengths):
         if given is None:
             continue
         if given.dim() != 1 or given.dtype not in (_C.int64, _C.int32):
-            raise RuntimeError(f"{name}: expected a vector of integers, got shape {tuple(given.shape)} and {given.dtype}")
+            raise RuntimeError(
+                f"{name}: expected a vector of integers, got shape {tuple(given.shape)} and {given.dtype}"
+            )
         if given.device != values.device:
-            raise RuntimeError(f"{name}: expected a tensor on the device of the values, {values.device}, got {given.device}")
+            raise RuntimeError(
+                f"{name}: expected a tensor on the device of the values, {values.device}, got {given.device}"
+            )
     if not offsets.shape[0]:
         raise RuntimeError("offsets: expected one element at least")
     if lengths is not None and lengths.shape[0] != offsets.shape[0] - 1:

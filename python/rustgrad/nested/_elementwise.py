@@ -106,7 +106,9 @@ def pointwise(name, op=None):
     def rule(*args, **kwargs):
         model = next(a for a in (*args, *kwargs.values()) if is_nested(a))
         if kwargs.pop("memory_format", None) not in _FORMATS or kwargs.pop("layout", model.layout) is not model.layout:
-            raise RuntimeError(f"{name}: a nested tensor has no other layout, and no memory format but contiguous_format")
+            raise RuntimeError(
+                f"{name}: a nested tensor has no other layout, and no memory format but contiguous_format"
+            )
         # A dense operand is brought to the largest nested one.
         for other in (*args, *kwargs.values()):
             if is_nested(other) and other._value.numel() > model._value.numel():

@@ -89,7 +89,9 @@ def mm(self, mat2):
 def _check_attention(tensors, attn_mask):
     for one in tensors:
         if not is_nested(one) or one.layout is not _formats.jagged:
-            raise ValueError("scaled_dot_product_attention: expected query, key, and value to be all nested or all dense")
+            raise ValueError(
+                "scaled_dot_product_attention: expected query, key, and value to be all nested or all dense"
+            )
         if one.dim() < 3:
             raise ValueError(f"scaled_dot_product_attention: expected 3 dimensions at least, got {one.dim()}")
         if one._ragged_idx != one.dim() - 2:

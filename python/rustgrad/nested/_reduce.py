@@ -30,7 +30,9 @@ def _check(self, dims, name):
             f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for nested tensors"
         )
     if ragged and not batch and len(dims) > 1:
-        raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors")
+        raise RuntimeError(
+            f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors"
+        )
     if ragged and self._ragged.lengths is not None:
         raise RuntimeError(
             f"{name}(): reducing across the ragged dimension is not supported for non-contiguous nested tensors with holes"
@@ -54,7 +56,9 @@ def reduction(name, fill):
         _check(self, dims, name)
         if self._ragged_idx not in dims:
             kept = [d - 1 for d in dims]
-            made = op(self._value, kept if len(kept) > 1 or not hasattr(dim, "__index__") else kept[0], keepdim, **kwargs)
+            made = op(
+                self._value, kept if len(kept) > 1 or not hasattr(dim, "__index__") else kept[0], keepdim, **kwargs
+            )
             at = self._ragged_idx - (0 if keepdim else sum(d < self._ragged_idx for d in dims))
             return _each(made, lambda t: jagged(t, self._ragged, at))
         if dims == [self._ragged_idx]:
@@ -85,7 +89,9 @@ def _over_ragged(self, name, op, fill, keepdim, kwargs):
     made = rows.new_zeros((ragged.batch, *rows.shape[1:])).index_add(0, ragged.segment, rows)
     if name == "mean":
         if not _continuous(dtype):
-            raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be floating point or complex, got {dtype}")
+            raise RuntimeError(
+                f"mean(): could not infer output dtype. Input dtype must be floating point or complex, got {dtype}"
+            )
         made = made / ragged.lengths_tensor.to(dtype).reshape(-1, *(1,) * (made.dim() - 1))
     return made.unsqueeze(at) if keepdim else made
 
@@ -195,7 +201,9 @@ def layer_norm(self, normalized_shape, weight=None, bias=None, eps=1e-5):
             "layer_norm(): not supported where lengths is not None if operating on the ragged dimension for NestedTensor"
         )
     if weight is not None or bias is not None:
-        raise RuntimeError("layer_norm(): expected no weight and bias over the ragged dimension: their size would be ragged")
+        raise RuntimeError(
+            "layer_norm(): expected no weight and bias over the ragged dimension: their size would be ragged"
+        )
     dims = list(range(self.dim() - len(shape), self.dim()))
     rows = elements(self)
     others = [d - (d > self._ragged_idx) for d in dims if d != self._ragged_idx]

@@ -355,7 +355,9 @@ def _parts(tensors, name):
         if one.dim() != first.dim():
             raise RuntimeError(f"Tensors must have same number of dimensions: got {first.dim()} and {one.dim()}")
         if one._ragged.size != first._ragged.size or one._ragged_idx != first._ragged_idx:
-            raise RuntimeError(f"{name}(): expected tensors with the same offsets, got shapes {[t.shape for t in tensors]}")
+            raise RuntimeError(
+                f"{name}(): expected tensors with the same offsets, got shapes {[t.shape for t in tensors]}"
+            )
     return [one._value for one in tensors]
 
 

@@ -96,7 +96,9 @@ def linear(self, weight, bias=None):
     if is_nested(weight) or is_nested(bias):
         raise RuntimeError("linear: expected a dense weight and bias for a nested input")
     if self.dim() != 3:
-        raise RuntimeError(f"Linear requires nested_tensor.dim == 3 and dense_matrix.dim == 2. Nested tensor dim: {self.dim()}.")
+        raise RuntimeError(
+            f"Linear requires nested_tensor.dim == 3 and dense_matrix.dim == 2. Nested tensor dim: {self.dim()}."
+        )
     return _with_last(self, ops["nn.functional.linear"](_regular(self, "linear"), weight, bias))
 
 
@@ -121,7 +123,9 @@ def matmul(self, other):
         return _with_last(self, _regular(self, "matmul") @ other)
     for one, what in ((self, "1st"), (other, "2nd")):
         if not is_nested(one) and one.dim() < 3:
-            raise RuntimeError(f"Expected both to be nested, but got a non-nested {what} input of {one.dim()} dimensions")
+            raise RuntimeError(
+                f"Expected both to be nested, but got a non-nested {what} input of {one.dim()} dimensions"
+            )
         if is_nested(one) and one.dim() < 3:
             raise RuntimeError(
                 f"matmul: For nested tensors, only inputs with >= 3 dims are currently supported. {what} input has rank: {one.dim()}"
@@ -130,10 +134,14 @@ def matmul(self, other):
         raise RuntimeError("matmul: both inputs must have the same rank")
     a, b = unbind_any(self), unbind_any(other)
     if len(a) != len(b):
-        raise RuntimeError(f"matmul: Expected size for the 1st dimension of 2nd input tensor to be: {len(a)} but got: {len(b)}.")
+        raise RuntimeError(
+            f"matmul: Expected size for the 1st dimension of 2nd input tensor to be: {len(a)} but got: {len(b)}."
+        )
     for i, (left, right) in enumerate(zip(a, b, strict=True)):
         if left.shape[:-2] != right.shape[:-2]:
-            raise RuntimeError("matmul: For nested tensors, no broadcasting is currently performed: expected equal batches")
+            raise RuntimeError(
+                "matmul: For nested tensors, no broadcasting is currently performed: expected equal batches"
+            )
         if left.shape[-1] != right.shape[-2]:
             raise RuntimeError(
                 f"{i}-th nested matrices in batch cannot be multiplied ({left.shape[-2]}x{left.shape[-1]} and "
@@ -159,7 +167,9 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     """Attention within each component."""
     for given, what in ((attn_mask is not None, "an explicit attn_mask is set"), (is_causal, "is_causal=True")):
         if given:
-            raise RuntimeError(f"scaled_dot_product_attention: nested tensors of layout strided are not supported when {what}")
+            raise RuntimeError(
+                f"scaled_dot_product_attention: nested tensors of layout strided are not supported when {what}"
+            )
     op = ops["nn.functional.scaled_dot_product_attention"]
     options = {"dropout_p": dropout_p, "scale": scale, "enable_gqa": enable_gqa}
     parts = zip(*map(unbind_any, (query, key, value)), strict=True)
@@ -190,9 +200,13 @@ def reshape(self, *shape, **named):
     if not shape or not all(hasattr(n, "__index__") for n in shape):
         refuse("view as another dtype", _formats.strided)
     if len(shape) < self.dim():
-        raise RuntimeError(f"view: For now nested view can't flatten dimensions: expected {self.dim()} sizes at least, got {shape}")
+        raise RuntimeError(
+            f"view: For now nested view can't flatten dimensions: expected {self.dim()} sizes at least, got {shape}"
+        )
     if shape[0] != len(self._sizes):
-        raise RuntimeError(f"view: For now nested view cannot change or infer the implicit batch dimension, got {shape}")
+        raise RuntimeError(
+            f"view: For now nested view cannot change or infer the implicit batch dimension, got {shape}"
+        )
     if any(n < -1 for n in shape):
         raise RuntimeError(f"view: invalid shape dimension {next(n for n in shape if n < -1)}")
     old = self.dim() - 1
@@ -218,7 +232,9 @@ def sum_(self, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
     at = dimension(self, dims[0])
     if at != self.dim() - 1:
-        raise RuntimeError(f"NestedTensor can only be reduced across the last dimension for now got dimension {at} instead.")
+        raise RuntimeError(
+            f"NestedTensor can only be reduced across the last dimension for now got dimension {at} instead."
+        )
     if not keepdim:
         raise RuntimeError("NestedTensor always requires keepdim=True for now.")
     return each(self, lambda part: part.sum(-1, True, dtype=dtype))

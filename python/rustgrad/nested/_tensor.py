@@ -212,7 +212,9 @@ class JaggedTensor(NestedTensor):
     _values = property(lambda self: self._value, doc="The values.")
     _offsets = property(lambda self: self._ragged.offsets, doc="The offsets.")
     _lengths = property(lambda self: self._ragged.lengths, doc="The lengths, or None.")
-    _max_seqlen_tensor = property(lambda self: _as_size(self._ragged.given[1]), doc="The greatest length, if it is known.")
+    _max_seqlen_tensor = property(
+        lambda self: _as_size(self._ragged.given[1]), doc="The greatest length, if it is known."
+    )
     _min_seqlen_tensor = property(lambda self: _as_size(self._ragged.given[0]), doc="The least length, if it is known.")
     _max_seqlen = property(lambda self: self._ragged.longest, doc="The greatest length.")
     _min_seqlen = property(lambda self: self._ragged.shortest, doc="The least length.")
@@ -242,7 +244,9 @@ class StridedTensor(NestedTensor):
     @property
     def shape(self) -> NoReturn:
         """RuntimeError: sizes differ from component to component."""
-        raise RuntimeError("NestedTensorImpl doesn't support sizes; expected a call of size(dim) for a regular dimension")
+        raise RuntimeError(
+            "NestedTensorImpl doesn't support sizes; expected a call of size(dim) for a regular dimension"
+        )
 
     def size(self, dim: Any = None) -> Any:
         """The size of a dimension. RuntimeError: it is not the same in all components."""
