@@ -370,6 +370,35 @@ def test_gaps_do_not_count(torch):
         nt.detach().mul_(2)
 
 
+@own
+def test_arguments_by_name(torch):
+    parts = sequences(torch, 4)
+    nt = jagged(torch, parts)
+    torch.testing.assert_close(torch.sum(input=nt, axis=1, keepdims=True), nt.sum(1, keepdim=True))
+    assert torch.permute(nt, dims=(0, 2, 1)).shape == nt.permute(0, 2, 1).shape == nt.mT.shape
+    assert torch.cat(tensors=[nt, nt], axis=-1).shape[2] == 8 and nt.sum(keepdim=True).shape == (1, 1, 1)
+    close(torch, torch.where(condition=nt > 0, input=nt, other=0.0), [p.where(p > 0, 0.0) for p in parts])
+    assert torch.nn.functional.softmax(input=nt, dim=-1).shape == nt.expand(size=(3, -1, 4)).shape
+    with pytest.raises(TypeError, match="missing required argument"):
+        nt.view()
+
+
+def test_sums_of_halves_are_rounded_once(torch):
+    nt = torch.nested.nested_tensor([torch.ones(3000, 1), torch.ones(2, 1)], layout=torch.jagged).half()
+    assert nt.sum(1).tolist() == [[3000], [2]] and nt.mean(1).dtype == torch.float16
+
+
+@own
+def test_no_sequences_and_empty_ones(torch):
+    none = torch.nested.nested_tensor_from_jagged(torch.ones(0, 2), torch.tensor([0]))
+    assert len(none) == 0 and none.unbind() == () and none.sum(1).shape == (0, 2) and (none * 2).numel() == 0
+    nt = jagged(torch, [torch.ones(0, 2), torch.ones(3, 2)])
+    assert nt.sum(1).tolist() == [[0, 0], [3, 3]] and nt.softmax(1).values().shape == (3, 2)
+    assert nt.to_padded_tensor(5.0)[0].unique().tolist() == [5] and nt[0].shape == (0, 2)
+    with pytest.raises(RuntimeError, match="no empty sequence"):
+        nt.max(1)
+
+
 # --- the graph -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("layout", ["jagged", "strided"])
 def test_leaves_and_gradients(torch, layout):

@@ -81,7 +81,7 @@ def _beside(model, other, name):
     if other.dim() > model.dim():
         _mismatch(name, model, other)
     place = at - model.dim()  # of the ragged dimension, counted from the back
-    if other.dim() < model.dim() or other.shape[0] == 1:
+    if other.dim() < model.dim() or other.shape[0] == other.shape[at] == 1:
         if other.dim() >= -place and other.shape[place] != 1:
             _mismatch(name, model, other)
         return other[0] if other.dim() == model.dim() else other

@@ -22,6 +22,14 @@ def dimension(self, dim, extra=0):
     return dim.__index__() % n
 
 
+def sizes_of(args, kwargs, name):
+    """Sizes or dimensions that are given one by one, as a sequence or by name. TypeError: they are not given."""
+    if not args and name not in kwargs:
+        raise TypeError(f"missing required argument '{name}'")
+    args = args or (kwargs.pop(name),)
+    return tuple(args[0]) if len(args) == 1 and not hasattr(args[0], "__index__") else args
+
+
 def _asked(name):
     """A method that answers as the values do."""
 

@@ -36,20 +36,24 @@ class Ragged:
         self.given = (shortest, longest)
         self._flat: tuple[int, Tensor] | None = None
 
-    @functools.cached_property
+    @property
     def starts(self) -> list[int]:
-        """Where each sequence begins. RuntimeError: the offsets do not ascend from zero or more."""
+        """Where each sequence begins."""
+        return self.bounds[:-1]
+
+    @functools.cached_property
+    def bounds(self) -> list[int]:
+        """The offsets as numbers. RuntimeError: they do not ascend from zero or more."""
         ends = self.offsets.tolist()
         if any(a > b for a, b in zip(ends, ends[1:], strict=False)) or ends[0] < 0:
             raise RuntimeError(f"offsets: expected ascending integers from 0 on, got {ends}")
-        return ends[:-1]
+        return ends
 
     @functools.cached_property
     def counts(self) -> list[int]:
         """The length of each sequence. RuntimeError: one is negative."""
         if self.lengths is None:
-            ends = [*self.starts[1:], int(self.offsets[-1])]
-            return [b - a for a, b in zip(self.starts, ends, strict=True)]
+            return [b - a for a, b in zip(self.bounds, self.bounds[1:], strict=False)]
         counts = self.lengths.tolist()
         if any(n < 0 for n in counts):
             raise RuntimeError(f"lengths: expected no negative integers, got {counts}")
@@ -68,9 +72,9 @@ class Ragged:
     def covers(self, total: int) -> bool:
         """Whether sequences fill a dimension of that size without gaps. RuntimeError: they reach beyond it."""
         if self.lengths is None:
-            first, end = (self.starts[0] if self.starts else 0), sum(self.counts)
-            if first + end > total:
-                raise RuntimeError(f"offsets: expected at most the size {total} of the values, got {first + end}")
+            first, end = self.bounds[0], self.bounds[-1]
+            if end > total:
+                raise RuntimeError(f"offsets: expected at most the size {total} of the values, got {end}")
             return first == 0 and end == total
         if max((a + n for a, n in zip(self.starts, self.counts, strict=True)), default=0) > total:
             raise RuntimeError(f"offsets and lengths: a sequence ends beyond the size {total} of the values")
@@ -172,6 +176,12 @@ class NestedInt(SymInt):
         raise TypeError(f"{self}: the size of a ragged dimension is not one number. Hint: see offsets()")
 
     is_ragged = True  # what `Size` asks
+
+    def __deepcopy__(self, memo: Any) -> NestedInt:
+        return self
+
+    def __copy__(self) -> NestedInt:
+        return self
 
     def __repr__(self) -> str:
         return f"j{self._number}" if self._factor == 1 else f"{self._factor}*j{self._number}"

@@ -52,7 +52,8 @@ def reduction(name, fill):
         if dims is None:
             if name.startswith("arg") and self._ragged.lengths is not None:
                 refuse(f"{name} with gaps between the sequences", self.layout)
-            return op(elements(self), **kwargs)
+            made = op(elements(self), **kwargs)
+            return made.reshape((1,) * self.dim()) if keepdim else made
         _check(self, dims, name)
         if self._ragged_idx not in dims:
             kept = [d - 1 for d in dims]
@@ -84,7 +85,7 @@ def _over_ragged(self, name, op, fill, keepdim, kwargs):
         return op(padded(self, fill(self.dtype)), at, keepdim, **kwargs)
     rows = elements(self)
     dtype = kwargs.get("dtype") or (rows.dtype if name == "mean" or _continuous(rows.dtype) else _C.int64)
-    rows = rows.to(dtype)
+    rows = rows.to(_C.float32 if dtype in (_C.float16, _C.bfloat16) else dtype)
     ragged = self._ragged
     made = rows.new_zeros((ragged.batch, *rows.shape[1:])).index_add(0, ragged.segment, rows)
     if name == "mean":
@@ -92,7 +93,8 @@ def _over_ragged(self, name, op, fill, keepdim, kwargs):
             raise RuntimeError(
                 f"mean(): could not infer output dtype. Input dtype must be floating point or complex, got {dtype}"
             )
-        made = made / ragged.lengths_tensor.to(dtype).reshape(-1, *(1,) * (made.dim() - 1))
+        made = made / ragged.lengths_tensor.to(made.dtype).reshape(-1, *(1,) * (made.dim() - 1))
+    made = made.to(dtype)
     return made.unsqueeze(at) if keepdim else made
 
 

@@ -170,6 +170,21 @@ def _in_place(op):
     return lambda *args, **kwargs: _elementwise.written(op, args, kwargs)
 
 
+def _named(rule):
+    """A rule that takes its first argument by any of its names, and dimensions by NumPy's."""
+
+    def called(*args, **kwargs):
+        for old, new in (("axis", "dim"), ("keepdims", "keepdim")):
+            if old in kwargs:
+                kwargs[new] = kwargs.pop(old)
+        for first in ("input", "tensors", "self", "tensor"):
+            if first in kwargs and not args:
+                args = (kwargs.pop(first),)
+        return rule(*args, **kwargs)
+
+    return called
+
+
 def _common():
     """The rules of both layouts that are not elementwise ops themselves, by name."""
     rules = {name: _elementwise.pointwise(other) for name, other in _OPERATORS.items()}
@@ -202,7 +217,7 @@ def table(layout):
         found.update({function: _in_place(function) for function in _places(name)})
     rules = {**_common(), **(_JAGGED if layout is _formats.jagged else _STRIDED)}
     for name, rule in rules.items():
-        found.update(dict.fromkeys(_places(name), rule))
+        found.update(dict.fromkeys(_places(name), _named(rule)))
     return found
 
 
@@ -224,9 +239,6 @@ def call(function, args, kwargs):
     if kwargs.get("out") is not None:
         refuse(f"{name} with out=", first.layout)
     kwargs.pop("out", None)
-    for old in ("input", "tensors", "self"):
-        if old in kwargs and not args:
-            args = (kwargs.pop(old),)
     return rule(*args, **kwargs)
 
 

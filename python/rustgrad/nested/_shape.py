@@ -6,7 +6,7 @@ import math
 
 from .. import _formats
 from .._C import ops
-from ._protocols import dimension
+from ._protocols import dimension, sizes_of
 from ._ragged import NestedInt, ragged_of
 from ._tensor import is_nested, jagged, refuse
 
@@ -141,10 +141,9 @@ def transpose(self, dim0, dim1):
     return _like(self, self._value.transpose(a - 1, b - 1), at)
 
 
-def permute(self, *dims):
+def permute(self, *dims, **named):
     """The dimensions in another order, of which the batch is the first."""
-    dims = tuple(dims[0]) if len(dims) == 1 and not hasattr(dims[0], "__index__") else dims
-    dims = [dimension(self, d) for d in dims]
+    dims = [dimension(self, d) for d in sizes_of(dims, named, "dims")]
     if len(dims) != self.dim():
         raise RuntimeError(
             f"permute(): number of dimensions in the tensor input ({self.dim()}) does not match the length of the desired "
@@ -203,22 +202,17 @@ def _inner_sizes(self, size):
     return [*left, sizes[at - 1], *right], at
 
 
-def _sizes(args, kwargs, name):
-    args = args or (kwargs.pop(name),)
-    return tuple(args[0]) if len(args) == 1 and not hasattr(args[0], "__index__") else args
-
-
 def view(self, *size, **named):
     """Other sizes of the dimensions before and after the ragged one, which stays between the same elements."""
     if "dtype" in named or size and not isinstance(size[0], (int, tuple, list, NestedInt)):
         refuse("view as another dtype", self.layout)
-    sizes, at = _inner_sizes(self, _sizes(size, named, "size"))
+    sizes, at = _inner_sizes(self, sizes_of(size, named, "size"))
     return _like(self, self._value.view(sizes), at)
 
 
 def reshape(self, *shape, **named):
     """`view`, or a copy where there is no view."""
-    sizes, at = _inner_sizes(self, _sizes(shape, named, "shape"))
+    sizes, at = _inner_sizes(self, sizes_of(shape, named, "shape"))
     return _like(self, self._value.reshape(sizes), at)
 
 
@@ -244,7 +238,7 @@ def unflatten(self, dim, sizes):
 
 def expand(self, *size, **named):
     """Dimensions of size 1 repeated; others are given as they are, or as -1."""
-    size = _sizes(size, named, "size")
+    size = sizes_of(size, named, "size")
     at = self._ragged_idx
     if len(size) != self.dim() or size[0] not in (-1, self._ragged.batch) or size[at] not in (-1, self._ragged.size):
         raise RuntimeError(f"expand(): cannot expand shape {tuple(self.shape)} -> {list(size)}")

@@ -7,7 +7,7 @@ import math
 
 from .. import _formats
 from .._C import Tensor, ops
-from ._protocols import dimension
+from ._protocols import dimension, sizes_of
 from ._tensor import is_nested, refuse, strided, with_value
 
 
@@ -184,19 +184,17 @@ def transpose(self, dim0, dim1):
     return each(self, lambda part: part.transpose(a - 1, b - 1)) if a != b else self
 
 
-def permute(self, *dims):
+def permute(self, *dims, **named):
     """The dimensions of the components in another order."""
-    dims = tuple(dims[0]) if len(dims) == 1 and not hasattr(dims[0], "__index__") else dims
-    dims = [dimension(self, d) for d in dims]
-    if not dims or dims[0] != 0:
+    dims = [dimension(self, d) for d in sizes_of(dims, named, "dims")]
+    if dims[0] != 0:
         raise RuntimeError("permute: Nested tensor dimension 0 cannot be permuted")
     return each(self, lambda part: part.permute([d - 1 for d in dims[1:]]))
 
 
 def reshape(self, *shape, **named):
     """Other sizes of each component; -1 stands for a size that stays or, behind the old ones, that is inferred."""
-    shape = shape or (named.get("shape", named.get("size")),)
-    shape = tuple(shape[0]) if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape
+    shape = sizes_of(shape, named, "size" if "size" in named else "shape")
     if not shape or not all(hasattr(n, "__index__") for n in shape):
         refuse("view as another dtype", _formats.strided)
     if len(shape) < self.dim():
