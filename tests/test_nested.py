@@ -342,6 +342,8 @@ def test_embedding_and_loss(torch):
     parts = [torch.tensor([1, 2]), torch.tensor([3, 4, 5]), torch.tensor([6])]
     made = torch.nn.functional.embedding(jagged(torch, parts), table)
     close(torch, made, [table[p] for p in parts])
+    bags = torch.nn.functional.embedding_bag(jagged(torch, parts), table, mode="mean")
+    torch.testing.assert_close(bags, torch.stack([table[p].mean(0) for p in parts]))
     loss = torch.nn.functional.cross_entropy(made.values(), torch.arange(6) % 4)
     torch.testing.assert_close(loss, torch.nn.functional.cross_entropy(table[torch.cat(parts)], torch.arange(6) % 4))
 

@@ -256,8 +256,9 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: _layout = 
     begin = start + ops["arange"](batch, device=tensor.device) * size
     offsets = ops["cat"]([begin, (begin + length)[-1:] if batch else begin.new_zeros(1)])
     values = tensor.contiguous().flatten(0, 1)
-    if bool((begin + length == offsets[1:]).all()) and not int(offsets[0]) and int(offsets[-1]) == values.shape[0]:
-        return jagged(values, ragged_of(offsets))
+    if bool((begin + length == offsets[1:]).all()):
+        first, last = int(offsets[0]), int(offsets[-1])
+        return jagged(values[first:last], ragged_of(offsets - first))
     return jagged(values, ragged_of(offsets, length))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _formats
 from .._C import Tensor, ops
 from ._ragged import NestedInt
-from ._shape import spread
+from ._shape import spread, unpadded
 from ._tensor import is_nested, refuse, with_value
 
 # Ops whose result at a place depends on their operands at that place alone. In-place forms follow.
@@ -90,7 +90,7 @@ def _beside(model, other, name):
     if other.shape[at] == 1:
         rows = other.squeeze(at).index_select(0, ragged.segment)
     else:
-        rows = other.movedim(at, 1).flatten(0, 1).index_select(0, ragged.flat(ragged.longest))
+        rows = unpadded(other, ragged, at)
     return spread(model, rows, 1).movedim(0, at - 1)
 
 
@@ -114,26 +114,30 @@ def pointwise(name, op=None):
             if is_nested(other) and other._value.numel() > model._value.numel():
                 model = other
         if kwargs.get("inplace") is True and name.startswith("nn."):
-            return _inplace(op, args, kwargs)
+            return written(op, args, kwargs)
+        if name == "where" and len(args) + len(kwargs) == 1:
+            refuse("where without values", model.layout)
         args = [operand(model, a, shown) for a in args]
         kwargs = {key: operand(model, a, shown) for key, a in kwargs.items()}
         made = op(*args, **kwargs)
         if isinstance(made, tuple):
-            return type(made)(with_value(model, one) for one in made)
-        return with_value(model, made)
+            return type(made)(_checked(model, one, name) for one in made)
+        return _checked(model, made, name)
 
     return rule
 
 
-def _inplace(op, args, kwargs):
-    """A function of `nn.functional` with `inplace=True`."""
-    written(op, args, kwargs)
-    return args[0]
+def _checked(model, made, name):
+    """The nested tensor of new values. RuntimeError: dense operands have given them another shape than has room for sequences."""
+    place = slice(None) if model.layout is _formats.strided else model._ragged_idx - 1
+    if made.dim() != model._value.dim() or made.shape[place] != model._value.shape[place]:
+        raise RuntimeError(f"{name}: the result has the shape {tuple(made.shape)}, which is not that of the values")
+    return with_value(model, made)
 
 
 def written(op, args, kwargs):
     """Runs an op that writes on the values of its first argument, which is nested."""
-    self, *others = args
+    self, *others = args or (kwargs.pop("input"),)
     if not is_nested(self):
         raise RuntimeError(f"{op.__name__}: a dense tensor is not written from a nested one")
     others = [operand(self, a, op.__name__) for a in others]

@@ -31,6 +31,17 @@ def embedding(input, weight, *args, **kwargs):
     return _like(input, ops["nn.functional.embedding"](input._value, weight, *args, **kwargs))
 
 
+def embedding_bag(input, weight, offsets=None, *args, **kwargs):
+    """Sums, means or maxima of the rows of a table, one for each sequence of indices: dense. RuntimeError: `offsets` are given too."""
+    if not is_nested(input) or is_nested(weight) or offsets is not None or input.dim() != 2:
+        raise RuntimeError("embedding_bag: expected nested indices of shape (batch, j), a dense table and no offsets")
+    counts = input._ragged.lengths_tensor
+    args = [elements(a) if is_nested(a) else a for a in args]
+    kwargs = {name: elements(a) if is_nested(a) else a for name, a in kwargs.items()}
+    op = ops["nn.functional.embedding_bag"]
+    return op(elements(input), weight, counts.cumsum(0) - counts, *args, **kwargs)
+
+
 def _refuse_shapes(self, other, name):
     raise RuntimeError(f"{name}(): not supported between inputs of shapes {tuple(self.shape)} and {other.shape}")
 

@@ -45,10 +45,10 @@ def _refused(name):
     """A method that nested tensors have not."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"{name}: not implemented for nested tensors. Hint: call .values()")
+        raise NotImplementedError(f"{name}: not implemented for nested tensors. Hint: see .values() and .unbind()")
 
     method.__name__ = name
-    method.__doc__ = "NotImplementedError: ask the values."
+    method.__doc__ = "NotImplementedError: ask the values, or the sequences."
     return method
 
 
@@ -106,17 +106,6 @@ class Protocols(_Protocols):
         """Whether another tensor is nested in the same way."""
         return self._same(other)
 
-    def _refuse(self, name: str) -> NoReturn:
-        raise RuntimeError(f"{name}: not supported for nested tensors. Hint: call .unbind() or .to_padded_tensor().")
-
-    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> NoReturn:
-        """RuntimeError: a nested tensor is not resized."""
-        self._refuse("resize_as_")
-
-    def dim_order(self, *, ambiguity_check: Any = False) -> NoReturn:
-        """RuntimeError: there are no strides."""
-        self._refuse("dim_order")
-
     # --- dtype and device ------------------------------------------------------------------------------------
     def _map_parts(self, move, dtype=None):
         from ._tensor import jagged, with_value
@@ -129,15 +118,23 @@ class Protocols(_Protocols):
             return with_value(self, value)
         return jagged(value, self._ragged.moved(value.device), self._ragged_idx)
 
+    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+        """The tensor on a GPU."""
+        return self._map_parts(lambda part: part.cuda(device))
+
+    def gpu(self, device: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """The tensor on a GPU."""
+        return self._map_parts(lambda part: part.gpu(device))
+
+    def is_nonzero(self) -> bool:
+        """Whether the only element is not zero. RuntimeError: there are more or fewer."""
+        return bool(self)
+
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """Without an argument the type's name, else the tensor with values of that type."""
         if dtype is None:
             return self._value.type()
         return self._map_parts(lambda value: value.type(dtype))
-
-    def new(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """RuntimeError: use the constructors of `nested`."""
-        self._refuse("new")
 
     def share_memory_(self) -> Any:
         """Moves the values to shared memory."""
@@ -145,24 +142,14 @@ class Protocols(_Protocols):
         return self
 
     # --- Python's protocols ----------------------------------------------------------------------------------
-    def numpy(self, *, force: bool = False) -> NoReturn:
-        """RuntimeError: NumPy has no ragged arrays."""
-        self._refuse("numpy")
-
     def __dlpack__(self, **kwargs: Any) -> NoReturn:
         """BufferError: DLPack has no ragged arrays."""
         raise BufferError("Can't export nested tensors; expected a dense one")
 
-    def tolist(self) -> NoReturn:
-        """RuntimeError: use `[t.tolist() for t in nt]`."""
-        self._refuse("tolist")
-
     def _one(self):
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        from ._shape import elements
-
-        return elements(self).reshape(())
+        return self._elements().reshape(())
 
     def item(self) -> Any:
         """The value of a one-element tensor. RuntimeError: the tensor has more or fewer elements."""
@@ -176,9 +163,6 @@ class Protocols(_Protocols):
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.unbind())
 
-    def __reversed__(self) -> NoReturn:
-        self._refuse("__reversed__")
-
     def __contains__(self, value: Any) -> bool:
         return bool((self._elements() == value).any())
 
@@ -187,31 +171,14 @@ class Protocols(_Protocols):
 
         return elements(self)
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise RuntimeError("__setitem__: not supported for nested tensors. Hint: write into unbind()'s tensors.")
-
     def as_subclass(self, cls: Any) -> NoReturn:
         """NotImplementedError: a nested tensor is an object of its layout's class."""
         raise NotImplementedError("as_subclass: a nested tensor is of no other class. Hint: call .values().")
 
-    def apply_(self, callable: Any) -> NoReturn:
-        """RuntimeError: use `values().apply_`."""
-        self._refuse("apply_")
-
-    map_ = map2_ = apply_
-
-    def to_dense(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """RuntimeError: a nested tensor has no dense form without padding."""
-        self._refuse("to_dense")
-
-    to_sparse = to_sparse_coo = to_sparse_csr = to_sparse_csc = to_sparse_bsr = to_sparse_bsc = to_mkldnn = to_dense
-    sparse_mask = to_dense
-
-    def sparse_dim(self) -> NoReturn:
-        """RuntimeError: the tensor is not sparse."""
-        self._refuse("sparse_dim")
-
-    dense_dim = sparse_dim
+    def apply_(self, callable: Any) -> Any:
+        """Replaces each element by what a function makes of it, on the CPU."""
+        self._value.detach().apply_(callable)
+        return self
 
     def _data(self):
         return self.detach()
@@ -242,7 +209,11 @@ for _name in (
     "element_size is_complex is_floating_point is_signed get_device is_conj is_neg is_distributed is_inference is_shared _is_view"
 ).split():
     setattr(Protocols, _name, _asked(_name))
-for _name in "storage _typed_storage storage_type is_set_to set_ resize resize_ resize_as new_empty_strided".split():
+for _name in (
+    "storage _typed_storage storage_type is_set_to set_ resize resize_ resize_as resize_as_ new new_empty_strided dim_order numpy tolist "
+    "map_ map2_ to_dense to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc to_mkldnn sparse_mask "
+    "sparse_dim dense_dim __reversed__ __setitem__"
+).split():
     setattr(Protocols, _name, _refused(_name))
 for _name in ("dtype", "itemsize"):
     setattr(Protocols, _name, property(operator.attrgetter(f"_value.{_name}"), doc="That of the values."))
@@ -250,12 +221,12 @@ for _name in ("dtype", "itemsize"):
 
 def rebuilt(layout, value, requires_grad, parts):
     """A nested tensor from a pickle."""
-    from ._ragged import ragged_of
-    from ._tensor import jagged, strided
+    from ._construct import nested_tensor_from_jagged
+    from ._tensor import strided
 
     if layout is _formats.jagged:
         offsets, lengths, shortest, longest, at = parts
-        made = jagged(value, ragged_of(offsets, lengths, shortest, longest), at)
+        made = nested_tensor_from_jagged(value, offsets, lengths, at, shortest, longest)
     else:
         made = strided(value, *parts)
     return made.requires_grad_(requires_grad)

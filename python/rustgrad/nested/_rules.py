@@ -43,6 +43,7 @@ _JAGGED = {
     "contiguous": _shape.contiguous,
     "clone": _shape.clone,
     "nn.functional.embedding": _products.embedding,
+    "nn.functional.embedding_bag": _products.embedding_bag,
     "nn.functional.layer_norm": _reduce.layer_norm,
     "nn.functional.rms_norm": _reduce.rms_norm,
     "rms_norm": _reduce.rms_norm,
@@ -133,7 +134,7 @@ _REFLECTED = {
 }
 # What a method of the tensor answers, also where it is asked as a function.
 _ANSWERED = (
-    "numel is_floating_point is_complex is_signed is_inference is_conj is_neg get_device is_same_size detach to cpu"
+    "numel is_floating_point is_complex is_signed is_inference is_conj is_neg is_nonzero get_device is_same_size detach detach_ to cpu"
 ).split()
 
 
@@ -142,12 +143,6 @@ def _answer(name):
         return getattr(self, name)(*args, **kwargs)
 
     return rule
-
-
-def _detach_(self):
-    """Detaches the tensor from its history, in place."""
-    self._value = self._value.detach()
-    return self
 
 
 def _resolved(self):
@@ -192,7 +187,6 @@ def _common():
     rules.update({name: _answer(name) for name in (*_ANSWERED, *_conversions.DTYPES)})
     rules["copy_"] = _elementwise.copy_
     rules["unbind"] = _shape.unbind
-    rules["detach_"] = _detach_
     rules["equal"] = _equal
     rules["resolve_conj"] = rules["resolve_neg"] = _resolved
     return rules
@@ -203,8 +197,8 @@ def _places(name):
     import rustgrad as torch
 
     last = name.removeprefix("nn.functional.")
-    found = (ops.get(name), getattr(Tensor, name, None), getattr(torch, name, None))
-    return [f for f in (*found, getattr(functional, last, None) if last != name else None) if f is not None]
+    found = (ops.get(name), getattr(Tensor, name, None), vars(torch).get(name))
+    return [f for f in (*found, vars(functional).get(last) if last != name else None) if f is not None]
 
 
 @functools.cache
@@ -227,25 +221,28 @@ def call(function, args, kwargs):
     Raises:
         NotImplementedError: there is no rule for it.
     """
-    first = _first(args, kwargs)
+    layout = _layout_of(args, kwargs)
     # `ops.aten.sum.dim_IntList` is the op `sum`.
     function = getattr(getattr(function, "overloadpacket", function), "_function", function)
-    rule = table(first.layout).get(function)
+    rule = table(layout).get(function)
     name = getattr(function, "__name__", str(function))
     if name == "__get__":
         name = getattr(function.__self__, "__name__", name)
     if rule is None:
-        refuse(name, first.layout)
+        refuse(name, layout)
     if kwargs.get("out") is not None:
-        refuse(f"{name} with out=", first.layout)
+        refuse(f"{name} with out=", layout)
     kwargs.pop("out", None)
     return rule(*args, **kwargs)
 
 
-def _first(args, kwargs):
-    """The first nested argument, also in a list."""
+def _layout_of(args, kwargs):
+    """The layout of the nested arguments, also of those in a list. RuntimeError: there are both."""
+    found = None
     for value in (*args, *kwargs.values()):
         for one in value if isinstance(value, (tuple, list)) else (value,):
             if is_nested(one):
-                return one
-    raise TypeError("expected a nested tensor among the arguments")
+                if found not in (None, one.layout):
+                    raise RuntimeError("expected nested tensors of one layout, got torch.jagged and torch.strided")
+                found = one.layout
+    return found

@@ -21,11 +21,10 @@ def elements(self):
     return rows if ragged.covers(rows.shape[0]) else rows.index_select(0, ragged.index)
 
 
-def from_elements(self, rows, ragged_idx=None):
+def from_elements(self, rows):
     """The tensor of the structure of another one, from rows in the order of `elements`."""
-    ragged_idx = self._ragged_idx if ragged_idx is None else ragged_idx
-    rows = spread(self, rows, 0)
-    return jagged(rows.movedim(0, ragged_idx - 1) if ragged_idx > 1 else rows, self._ragged, ragged_idx)
+    rows, at = spread(self, rows, 0), self._ragged_idx - 1
+    return _like(self, rows.movedim(0, at) if at else rows)
 
 
 def spread(self, rows, fill):
@@ -36,28 +35,24 @@ def spread(self, rows, fill):
     return rows.new_full((total, *rows.shape[1:]), fill).index_copy(0, self._ragged.index, rows)
 
 
-def padded(self, fill, width=None):
-    """A dense tensor of shape (batch, ..., width, ...), by default of the longest sequence; `fill` stands behind the others."""
+def padded(self, fill):
+    """A dense tensor of shape (batch, ..., longest, ...); `fill` stands behind the shorter sequences."""
     rows, ragged = elements(self), self._ragged
-    width = ragged.longest if width is None else width
+    width = ragged.longest
     block = rows.new_full((ragged.batch * width, *rows.shape[1:]), fill).index_copy(0, ragged.flat(width), rows)
     return block.unflatten(0, (ragged.batch, width)).movedim(1, self._ragged_idx)
 
 
-def from_padded(self, block, ragged_idx=None):
-    """The tensor of the structure of another one, from a dense tensor as `padded` gives it."""
-    ragged_idx = self._ragged_idx if ragged_idx is None else ragged_idx
-    rows = block.movedim(ragged_idx, 1)
-    rows = rows.flatten(0, 1).index_select(0, self._ragged.flat(rows.shape[1]))
-    return from_elements(self, rows, ragged_idx)
-
-
-def sequences_of(block, ragged, ragged_idx):
-    """The tensor of the first elements of each row of a padded one, as many as `ragged` says. RuntimeError: there are fewer."""
+def unpadded(block, ragged, ragged_idx):
+    """The elements of the sequences in a padded block, as `elements` has them. RuntimeError: a row or an element is missing."""
     if ragged.batch != block.shape[0]:
         raise RuntimeError(f"expected one sequence for each of {block.shape[0]} rows, got {ragged.batch}")
-    rows = block.movedim(ragged_idx, 1).flatten(0, 1).index_select(0, ragged.flat(block.shape[ragged_idx]))
-    return jagged(rows.movedim(0, ragged_idx - 1), ragged, ragged_idx)
+    return block.movedim(ragged_idx, 1).flatten(0, 1).index_select(0, ragged.flat(block.shape[ragged_idx]))
+
+
+def from_padded(self, block):
+    """The tensor of the structure of another one, from a dense tensor as `padded` gives it."""
+    return from_elements(self, unpadded(block, self._ragged, self._ragged_idx))
 
 
 def to_padded_tensor(self, padding, output_size=None):
@@ -144,8 +139,10 @@ def transpose(self, dim0, dim1):
 def permute(self, *dims, **named):
     """The dimensions in another order, of which the batch is the first."""
     dims = [dimension(self, d) for d in sizes_of(dims, named, "dims")]
+    if len(set(dims)) < len(dims):
+        raise ValueError("permute(): duplicate dims are not allowed.")
     if len(dims) != self.dim():
-        raise RuntimeError(
+        raise ValueError(
             f"permute(): number of dimensions in the tensor input ({self.dim()}) does not match the length of the desired "
             f"ordering of dimensions ({len(dims)})."
         )

@@ -69,4 +69,5 @@ def nested_from_padded(
 ) -> Tensor:
     """The sequences of a padded dense tensor of shape (batch, ..., width, ...), whose lengths are those of `offsets`."""
     ragged = ragged_of(offsets, None, min_seqlen, max_seqlen)
-    return _shape.sequences_of(padded, ragged, ragged_idx)
+    rows = _shape.unpadded(padded, ragged, ragged_idx)
+    return jagged(rows.movedim(0, ragged_idx - 1), ragged, ragged_idx)
