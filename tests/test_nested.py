@@ -442,6 +442,27 @@ def test_hooks_and_gradcheck_of_nested_inputs(torch):
         nt.backward(torch.ones(3, 2, 2))
 
 
+@own
+def test_transforms_of_functions_that_nest_inside(torch):
+    offsets = torch.tensor([0, 2, 5, 6])
+    nt = torch.nested.nested_tensor_from_jagged(torch.randn(6, 2), offsets)
+    x, values = torch.arange(3.0), torch.randn(3, 6, 2)
+    torch.testing.assert_close(torch.vmap(lambda a: (nt * a).sum())(x), nt.sum() * x)
+
+    def f(v):
+        return torch.nested.nested_tensor_from_jagged(v, offsets).softmax(1).mean(1).sin()
+
+    torch.testing.assert_close(torch.vmap(f)(values), torch.stack([f(v) for v in values]))
+    assert torch.func.jvp(f, (values[0],), (values[1],))[1].shape == (3, 2)
+    close(torch, torch.func.grad(lambda t: (t * t).sum())(nt), [2 * p for p in nt.unbind()])
+    close(torch, torch.compile(lambda t: t * 2)(nt), [2 * p for p in nt.unbind()])
+    for one in (nt, torch.nested.nested_tensor(list(nt.unbind()))):
+        with torch.autograd.forward_ad.dual_level(), pytest.raises(NotImplementedError):
+            torch.autograd.forward_ad.make_dual(one, one)
+        with pytest.raises(NotImplementedError):
+            torch.vmap(lambda t: t)(one)
+
+
 def _block(torch):
     nn, F = torch.nn, torch.nn.functional
 
@@ -571,11 +592,13 @@ def test_an_op_without_a_rule_is_named(torch):
         lambda: torch.ones(6, 4).index_select(0, nt),
         lambda: torch.linalg.norm(nt),
         lambda: torch.cat([torch.ones(3, 4), nt]),
-        lambda: torch.vmap(lambda x: x)(nt),
+        lambda: torch.where(nt),
         lambda: torch.nn.BatchNorm1d(4)(nt),
     ):
         with pytest.raises(NotImplementedError):
             call()
+    with pytest.raises(RuntimeError, match="of one layout"):
+        nt + torch.nested.nested_tensor([torch.ones(2, 4)])
     with pytest.raises(TypeError):
         type(torch.nested.nested_tensor([torch.ones(2)]))(2, 3)
 

@@ -128,7 +128,7 @@ class _Methods:
         """Shares the memory of another tensor or storage: all of it, or with `size` and `stride` from an offset on."""
         if source is None:
             source = ops["empty"](0, dtype=self.dtype, device=self.device)
-        elif isinstance(source, Tensor) and source.layout is not _formats.strided:
+        elif isinstance(source, Tensor) and (source.layout is not _formats.strided or source.is_nested):
             raise NotImplementedError(f"set_: expected a source that is dense, got one of the layout {source.layout}")
         elif not isinstance(source, Tensor):
             stored = getattr(source, "dtype", self.dtype)

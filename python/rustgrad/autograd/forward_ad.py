@@ -70,8 +70,9 @@ def _dual(tensor, tangent, number):
     for what, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
-        if t.layout is not strided:
-            raise NotImplementedError(f"make_dual: the {what} is of the layout {t.layout}; expected dense tensors")
+        if t.layout is not strided or t.is_nested:
+            kind = "nested" if t.is_nested else f"of the layout {t.layout}"
+            raise NotImplementedError(f"make_dual: the {what} is {kind}; expected dense tensors")
     return _C._make_dual(tensor, tangent, number)
 
 

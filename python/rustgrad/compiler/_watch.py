@@ -76,7 +76,7 @@ def setting() -> str:
 def _form(value):
     """What the arguments look like, as a key; objects by identity."""
     if isinstance(value, Tensor):
-        if value.layout is not strided:
+        if value.layout is not strided or value.is_nested:
             return (type(value), id(value))
         grad = value.is_leaf and value.grad is not None
         return (value.dtype, value.shape, value.stride(), str(value.device), value.requires_grad, value.is_leaf, grad)

@@ -131,9 +131,10 @@ def _dimension(what, arg, dim):
             f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor "
             "arguments, please use None as the respective in_dim"
         )
-    if arg.layout is not strided:
+    if arg.layout is not strided or arg.is_nested:
+        kind = "nested" if arg.is_nested else f"of the layout {arg.layout}"
         raise NotImplementedError(
-            f"{what}an input is of the layout {arg.layout}; expected dense tensors to map over. Hint: in_dims=None, or .to_dense()."
+            f"{what}an input is {kind}; expected dense tensors to map over. Hint: in_dims=None, or .to_dense()."
         )
     n = arg.dim()
     if not -n <= dim < n:
