@@ -455,6 +455,20 @@ def test_hooks_and_gradcheck_of_nested_inputs(torch):
 
 
 @own
+def test_offsets_that_were_first_read_in_inference_mode(torch):
+    offsets = torch.tensor([0, 2, 5, 6])
+    values = torch.randn(6, 2, requires_grad=True)
+    with torch.inference_mode():
+        nt = torch.nested.nested_tensor_from_jagged(values, offsets)
+        wanted = nt.sum(1) + nt.softmax(1).amax(1) + (nt * torch.ones(3, 1, 2)).mean(1)
+    nt = torch.nested.nested_tensor_from_jagged(values, offsets)
+    made = nt.sum(1) + nt.softmax(1).amax(1) + (nt * torch.ones(3, 1, 2)).mean(1)
+    torch.testing.assert_close(made, wanted.clone())
+    made.sum().backward()
+    assert values.grad.shape == (6, 2)
+
+
+@own
 def test_transforms_of_functions_that_nest_inside(torch):
     offsets = torch.tensor([0, 2, 5, 6])
     nt = torch.nested.nested_tensor_from_jagged(torch.randn(6, 2), offsets)

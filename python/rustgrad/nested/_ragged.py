@@ -9,15 +9,28 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from .. import _C
 from .._C import Size, Tensor, ops
 from .._checks import SymInt
+from ..autograd.grad_mode import inference_mode, no_grad
 
 _numbers = itertools.count(1)
 # By the identities of offsets and lengths, which a `Ragged` keeps alive.
 _known: weakref.WeakValueDictionary[tuple[int, int], Ragged] = weakref.WeakValueDictionary()
+
+
+def _kept(compute: Callable[[Any], Tensor]) -> functools.cached_property[Tensor]:
+    """A cached property: first asked for in inference mode, perhaps, and then saved for a gradient."""
+
+    def ordinary(self):
+        with inference_mode(False), no_grad():
+            return compute(self)
+
+    ordinary.__doc__ = compute.__doc__
+    return functools.cached_property(ordinary)
 
 
 class Ragged:
@@ -80,25 +93,25 @@ class Ragged:
             raise RuntimeError(f"offsets and lengths: a sequence ends beyond the size {total} of the values")
         return False
 
-    @functools.cached_property
+    @_kept
     def lengths_tensor(self) -> Tensor:
         """The lengths as an int64 tensor of shape (batch)."""
         return (self.offsets.diff() if self.lengths is None else self.lengths).detach().to(_C.int64)
 
-    @functools.cached_property
+    @_kept
     def segment(self) -> Tensor:
         """The sequence of each element, in order: int64 of shape (elements)."""
         every = ops["arange"](self.batch, device=self.offsets.device)
         return ops["repeat_interleave"](every, self.lengths_tensor, output_size=sum(self.counts))
 
-    @functools.cached_property
+    @_kept
     def place(self) -> Tensor:
         """The place of each element in its sequence: int64 of shape (elements)."""
         ends = self.lengths_tensor.cumsum(0)
         at = ops["arange"](sum(self.counts), device=self.offsets.device)
         return at - (ends - self.lengths_tensor).index_select(0, self.segment)
 
-    @functools.cached_property
+    @_kept
     def index(self) -> Tensor:
         """The place of each element among the values, gaps included: int64 of shape (elements)."""
         starts = self.offsets[:-1].detach().to(_C.int64)
@@ -109,7 +122,8 @@ class Ragged:
         if width < max(self.counts, default=0):
             raise RuntimeError(f"expected a width of at least the longest sequence, {max(self.counts)}, got {width}")
         if self._flat is None or self._flat[0] != width:
-            self._flat = (width, self.segment * width + self.place)
+            with inference_mode(False):
+                self._flat = (width, self.segment * width + self.place)
         return self._flat[1]
 
     def moved(self, device: Any) -> Ragged:
