@@ -117,9 +117,6 @@ def nested_tensor(
     with no_grad():
         tensors = [t if isinstance(t, Tensor) else _C.tensor(t) for t in tensor_list]
         made = make(tensors, dtype, device)
-        if any(made._value is t or made._value.data_ptr() == t.data_ptr() for t in tensors):
-            made._value = made._value.clone()
-    made._value = made._value.detach()
     return made.requires_grad_() if requires_grad else made
 
 

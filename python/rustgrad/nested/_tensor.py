@@ -14,7 +14,7 @@ from .. import _C, _formats
 from .._C import Size, Tensor, ops
 from ..sparse._grads import Gradients
 from . import _printing, _protocols
-from ._ragged import NestedInt, Ragged, size_with
+from ._ragged import Ragged, size_with
 
 
 def _bare(cls, shape, value):
@@ -173,13 +173,11 @@ class JaggedTensor(NestedTensor):
 
     def stride(self, dim: Any = None) -> Any:
         """The strides; those before the ragged dimension are multiples of its size."""
-        inner = self._value.stride()
-        total = max(self._value.shape[self._ragged_idx - 1], 1)
-        last = inner[self._ragged_idx - 1]
-        strides = [s if s <= last else self._ragged.size * (s // total) for s in inner]
-        outer = max(zip(inner, self._value.shape, strides, range(len(inner)), strict=True), key=lambda x: x[0])
-        at = outer[3]
-        first = self._ragged.size * last if at == self._ragged_idx - 1 else strides[at] * self._value.shape[at]
+        inner, ragged = self._value.stride(), self._ragged_idx - 1
+        total = max(self._value.shape[ragged], 1)
+        strides = [s if s <= inner[ragged] else self._ragged.size * (s // total) for s in inner]
+        at = max(range(len(inner)), key=inner.__getitem__)
+        first = self._ragged.size * inner[at] if at == ragged else strides[at] * self._value.shape[at]
         strides = (first, *strides)
         return strides if dim is None else strides[_protocols.dimension(self, dim)]
 
@@ -288,6 +286,3 @@ class StridedTensor(NestedTensor):
 
     def _described(self) -> str:
         return f"components of shapes {list(self._sizes)}"
-
-
-__all__ = ["JaggedTensor", "NestedInt", "NestedTensor", "StridedTensor"]
