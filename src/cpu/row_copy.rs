@@ -149,7 +149,8 @@ impl<U: Copy> Kernel for Splat<U> {
                 for i in 0..self.count {
                     // SAFETY: the promise of `splat_rows`.
                     unsafe {
-                        std::slice::from_raw_parts_mut(self.dst.add(i * self.n), self.n).fill(*self.src.add(i * self.from))
+                        std::slice::from_raw_parts_mut(self.dst.add(i * self.n), self.n)
+                            .fill(*self.src.add(i * self.from))
                     }
                 }
             }

@@ -40,7 +40,12 @@ pub fn identity<T: Real, const N: usize>() -> Block<T, N, N> {
 
 /// Swaps rows `i` and `j` where the condition holds.
 #[inline(always)]
-fn swap_rows<T: Real, const N: usize, const C: usize>(a: &mut Block<T, N, C>, i: usize, j: usize, condition: &Lane<bool>) {
+fn swap_rows<T: Real, const N: usize, const C: usize>(
+    a: &mut Block<T, N, C>,
+    i: usize,
+    j: usize,
+    condition: &Lane<bool>,
+) {
     for c in 0..C {
         (a[i][c], a[j][c]) = (choose(condition, &a[j][c], &a[i][c]), choose(condition, &a[i][c], &a[j][c]));
     }
