@@ -1,0 +1,7 @@
+"""`Join` under its name in PyTorch."""
+
+from ..join import Join as Join
+from ..join import Joinable as Joinable
+from ..join import JoinHook as JoinHook
+
+__all__ = ["Join", "JoinHook", "Joinable"]
