@@ -120,8 +120,8 @@ def is_initialized() -> bool:
     return _world.default is not None
 
 
-def _checked_backend(backend: str | None) -> str:
-    """The name of the backend of tensors of the CPU; RuntimeError for one that is not here."""
+def _checked_backend(backend: str | None, size: int) -> str:
+    """The name of the backend of tensors of the CPU; RuntimeError for one that is not here, unless it has nothing to do."""
     if backend is None:
         return "gloo"
     name = str(Backend(backend))
@@ -131,6 +131,8 @@ def _checked_backend(backend: str | None) -> str:
     if name in ("gloo", "undefined", "fake"):
         return "gloo" if name == "undefined" else name
     if name in ("nccl", "mpi", "ucc", "xccl"):
+        if size == 1:
+            return name
         raise RuntimeError(
             f"Distributed package doesn't have {name.upper()} built in. Hint: use the backend 'gloo', whose sockets also "
             "carry tensors of a GPU."
@@ -152,7 +154,7 @@ def init_process_group(
     """Creates the default process group; every process of the world calls it.
 
     Args:
-        backend (str, optional): "gloo", the only one: sockets of this package. Default: the same.
+        backend (str, optional): "gloo", the only one: sockets of this package. One process may name any.
         init_method (str, optional): how processes find each other: "env://" (the default), "tcp://host:port",
             "file:///path".
         timeout (timedelta, optional): how long a collective may take; 30 minutes.
@@ -170,7 +172,7 @@ def init_process_group(
     limit = default_pg_timeout if timeout is None else timeout
     if not isinstance(limit, datetime.timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
-    name = _checked_backend(backend)
+    name = _checked_backend(backend, int(os.environ.get("WORLD_SIZE", "-1")) if world_size < 0 else world_size)
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
     if store is not None:
@@ -299,7 +301,7 @@ def new_group(
         ValueError: no default group, a rank twice, or out of range.
     """
     world = _checked(None)
-    name = world.name() if backend is None else _checked_backend(backend)
+    name = world.name() if backend is None else _checked_backend(backend, world.size())
     members = sorted(world.ranks if ranks is None else ranks)
     if len(set(members)) != len(members):
         raise ValueError(f"new_group: a rank occurs twice in {members}.")
