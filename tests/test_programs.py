@@ -285,10 +285,10 @@ def test_a_device_mesh_of_one_process(torch):
             mesh.get_group()
         with pytest.raises(IndexError):
             mesh.get_group(2)
+        with pytest.raises(RuntimeError, match="default world size 1, but found 2"):
+            dist.init_device_mesh("cpu", (2,), mesh_dim_names=("a",))
     finally:
         dist.destroy_process_group()
-    with pytest.raises(RuntimeError, match="default world size 1, but found 2"):
-        dist.init_device_mesh("cpu", (2,), mesh_dim_names=("a",))
     with pytest.raises(RuntimeError, match="same length"):
         dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("a",))
     with pytest.raises(RuntimeError, match="with index"):

@@ -288,7 +288,7 @@ class Links:
         """
         end, left = 0.0, list(pieces)
         while True:
-            left = [piece for piece in left if not self._step(piece)]
+            left = [piece for piece in left if not self._step(piece, left)]
             if not left:
                 return
             now = time.monotonic()
@@ -299,10 +299,15 @@ class Links:
             self._poll(left, end - now)
 
     @staticmethod
-    def _step(piece):
+    def _step(piece, pieces):
         try:
             return piece.step()
         except (EOFError, ConnectionError):
+            # What the process has sent before it ended may say why.
+            for other in pieces:
+                if isinstance(other, Receive) and other is not piece and other.rank == piece.rank:
+                    with contextlib.suppress(EOFError, OSError):
+                        other.step()
             raise DistBackendError(f"Connection closed by peer: rank {piece.rank} has ended or has failed") from None
         except OSError as error:
             raise DistBackendError(f"The connection to rank {piece.rank} has broken: {error}") from None
