@@ -197,7 +197,7 @@ def is_torchelastic_launched() -> bool:
 
 
 _SUBMODULES = frozenset(
-    "algorithms autograd checkpoint device_mesh distributed_c10d elastic fsdp launch nn optim rpc run tensor".split()
+    "_functional_collectives algorithms autograd checkpoint device_mesh distributed_c10d elastic fsdp launch launcher nn optim rpc run tensor".split()
 )
 
 

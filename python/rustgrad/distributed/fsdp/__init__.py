@@ -19,10 +19,12 @@ from .fully_sharded_data_parallel import (
 __all__ = [
     "BackwardPrefetch",
     "CPUOffload",
+    "CPUOffloadPolicy",
     "FSDPModule",
     "FullyShardedDataParallel",
     "MixedPrecision",
     "MixedPrecisionPolicy",
+    "OffloadPolicy",
     "ShardingStrategy",
     "StateDictType",
     "fully_shard",
@@ -44,6 +46,18 @@ class MixedPrecisionPolicy:
     reduce_dtype: dtype | None = None
     output_dtype: dtype | None = None
     cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """A sharded module's parameters stay on their device."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """A sharded module's parameters lie on the CPU while they are not used."""
+
+    pin_memory: bool = True
 
 
 def fully_shard(module: Any, **kwargs: Any) -> NoReturn:
