@@ -53,6 +53,8 @@ def rendezvous(
         raise RuntimeError(f"`world_size` must be an integer. {world_size}")
     parts = urlsplit(url)
     given = dict(parse_qsl(parts.query))
+    if (rank != -1 or world_size != -1) and ("rank" in given or "world_size" in given):
+        raise AssertionError(f"The url: {url} has node-specific arguments(rank, world_size) already.")
     if rank != -1:
         given["rank"] = str(rank)
     if world_size != -1:

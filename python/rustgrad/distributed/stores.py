@@ -50,7 +50,7 @@ class Store:
         self._timeout = timeout
 
     def _refuse(self, name):
-        raise NotImplementedError(f"{type(self).__name__} does not define `{name}`.")
+        raise NotImplementedError(f"Not implemented. {type(self).__name__} does not define `{name}`.")
 
     def set(self, key: str, value: str | bytes) -> None:
         """Sets the value of a key."""
@@ -202,6 +202,12 @@ class PrefixStore(Store):
         self.underlying_store = store
 
     @property
+    def _underlying_non_prefix_store(self) -> Store:
+        """The first store below that has no prefix."""
+        store = self.underlying_store
+        return store._underlying_non_prefix_store if isinstance(store, PrefixStore) else store
+
+    @property
     def timeout(self) -> datetime.timedelta:
         """That of the store below."""
         return self.underlying_store.timeout
@@ -213,7 +219,7 @@ class PrefixStore(Store):
         return f"{self._prefix}/{key}"
 
     def set(self, key: str, value: str | bytes) -> None:
-        self.underlying_store.set(self._key(key), value)
+        self.underlying_store.set(self._key(key), encoded(value))
 
     def get(self, key: str) -> bytes:
         return self.underlying_store.get(self._key(key))
@@ -241,7 +247,13 @@ class PrefixStore(Store):
         return self.underlying_store.num_keys()
 
     def append(self, key: str, value: str | bytes) -> None:
-        self.underlying_store.append(self._key(key), value)
+        self.underlying_store.append(self._key(key), encoded(value))
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        return self.underlying_store.multi_get([self._key(key) for key in keys])
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+        self.underlying_store.multi_set([self._key(key) for key in keys], [encoded(value) for value in values])
 
     def has_extended_api(self) -> bool:
         return self.underlying_store.has_extended_api()

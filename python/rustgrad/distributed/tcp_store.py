@@ -152,7 +152,9 @@ _servers: weakref.WeakValueDictionary[int, _Server] = weakref.WeakValueDictionar
 
 def _listen(port: int, descriptor: int | None) -> socket.socket:
     if descriptor is not None:
-        return socket.socket(fileno=descriptor)
+        given = socket.socket(fileno=descriptor)
+        given.listen(1024)
+        return given
     family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
     try:
         return socket.create_server(("", port), family=family, dualstack_ipv6=family == socket.AF_INET6, backlog=1024)
