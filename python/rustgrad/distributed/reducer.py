@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._base import empty, frombuffer, stack, tensor, uint8
+from .._base import empty, frombuffer, mul, stack, tensor, uint8
 from .._base import int32 as _int32
 from .._C import Tensor, _queue_callback
 from ..autograd.grad_mode import no_grad
@@ -183,6 +183,8 @@ class Reducer:
                 raise RuntimeError(
                     "DistributedDataParallel: sparse gradients are not supported; expected dense ones. Use sparse=False."
                 )
+            elif self.hook is None:  # Divided before they are added: sums of half precision might overflow.
+                mul(grad.detach(), 1 / self.group.size(), out=view)
             elif grad.data_ptr() != view.data_ptr():
                 view.copy_(grad.detach())
         self._reduce(bucket)
@@ -191,7 +193,6 @@ class Reducer:
         if self.hook is not None:
             bucket._result = self.hook[1](self.hook[0], bucket)
         else:
-            bucket._buffer.mul_(1 / self.group.size())
             bucket._result = all_reduce(bucket._buffer, group=self.group, async_op=True)
 
     def _finish(self):
