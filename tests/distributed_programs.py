@@ -124,6 +124,10 @@ def messages(rank, size):
     assert all(work.wait() and work.is_completed() for work in works)
     assert [t[0].item() for t in given] == [size * i for i in range(10)]
     assert works[3].get_future().wait()[0] is given[3]
+    x = torch.ones(2)
+    again = dist.all_reduce(x, async_op=True).get_future().then(lambda future: dist.all_reduce(future.value()[0]))
+    again.wait()
+    assert x.tolist() == [size**2] * 2
 
 
 def groups(rank, size):
@@ -292,7 +296,7 @@ def main():
     for name in sys.argv[1].split(","):
         globals()[name](rank, size)
     dist.barrier()
-    print(f"rank {rank} of {size} is done", flush=True)
+    os.write(1, f"rank {rank} of {size} is done\n".encode())  # `print` may write the end of a line later
     dist.destroy_process_group()
 
 

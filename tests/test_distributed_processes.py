@@ -41,9 +41,12 @@ def spawned(tmp_path, body, check=True):
     return done
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_collectives_and_training(count):
-    done = launch(count, PROGRAMS, "reductions,movements,messages,groups,gradients,training,reducing")
+@pytest.mark.parametrize(
+    "count, programs",
+    [(2, "reductions,messages,training,reducing"), (3, "reductions,movements,messages,groups,gradients,training")],
+)
+def test_collectives_and_training(count, programs):
+    done = launch(count, PROGRAMS, programs)
     assert sorted(done.stdout.splitlines()) == [f"rank {i} of {count} is done" for i in range(count)]
 
 
@@ -244,6 +247,12 @@ def test_a_store_for_several():
         dist.TCPStore("localhost", 0, 2, True, timeout=timedelta(seconds=0.2))
     with pytest.raises(ValueError, match="world size cannot be 0"):
         dist.TCPStore("localhost", 0, 0)
+
+
+def test_imports_are_light():
+    code = "import sys, rustgrad.nn; print([m for m in sys.modules if m.startswith('rustgrad.distributed')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "[]\n", done.stderr
 
 
 def test_errors_of_groups(torch, monkeypatch):

@@ -29,7 +29,8 @@ class _Peer:
 
     def __init__(self, rank: int, sock: socket.socket) -> None:
         self.rank, self.sock = rank, sock
-        self.outgoing: collections.deque[tuple[list[memoryview], Work]] = collections.deque()
+        # The parts that are left of each message, its work, and until when it may take.
+        self.outgoing: collections.deque[tuple[list[memoryview], Work, float]] = collections.deque()
         self.kept: list[tuple[int, bytearray]] = []
         self.error: BaseException | None = None
         self.is_watched = False
@@ -64,7 +65,7 @@ class Messages:
         self._timeout = timeout
         self._peers = {rank: _Peer(rank, sock) for rank, sock in sockets.items()}
         self._wanted: list[_Wanted] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # A future's callback may send.
         self._thread: threading.Thread | None = None
         self._ended = False
         self._bell, self._ring = os.pipe()
@@ -78,7 +79,8 @@ class Messages:
         with self._lock:
             if peer.error is not None:
                 return work.finish(peer.error)
-            peer.outgoing.append(([header, view] if len(view) else [header], work))
+            end = time.monotonic() + self._timeout
+            peer.outgoing.append(([header, view] if len(view) else [header], work, end))
             if len(peer.outgoing) == 1:
                 self._flush(peer)
             if peer.outgoing:
@@ -128,6 +130,7 @@ class Messages:
                 with self._lock:
                     self._watch(selector)
                     ends = [wanted.end for wanted in self._wanted]
+                    ends += [end for peer in self._peers.values() for end in self._ends(peer)]
                 ready = selector.select(max(0.0, min(ends) - time.monotonic()) if ends else None)
                 with self._lock:
                     self._serve(ready)
@@ -157,17 +160,23 @@ class Messages:
                 self._flush(peer)
             if events & selectors.EVENT_READ and peer.error is None:
                 self._take(peer)
-        now = time.monotonic()
+        now, limit = time.monotonic(), f"Timed out waiting {round(self._timeout * 1000)}ms"
+        for peer in self._peers.values():
+            if any(end <= now for end in self._ends(peer)):  # In the middle of a message: nothing can follow it.
+                self._fail(peer, TimeoutError(limit))
         for wanted in [wanted for wanted in self._wanted if wanted.end <= now]:
             self._wanted.remove(wanted)
-            wanted.work.finish(
-                DistBackendError(f"recv: Timed out waiting {round(self._timeout * 1000)}ms for a message")
-            )
+            wanted.work.finish(DistBackendError(f"recv: {limit} for a message"))
+
+    @staticmethod
+    def _ends(peer):
+        """Until when the messages that have begun may take."""
+        return [*([peer.outgoing[0][2]] if peer.outgoing else []), *([peer.wanted.end] if peer.wanted else [])]
 
     def _flush(self, peer):
         try:
             while peer.outgoing:
-                parts, work = peer.outgoing[0]
+                parts, work, _ = peer.outgoing[0]
                 sent = peer.sock.sendmsg(parts)
                 while parts and sent >= len(parts[0]):
                     sent -= len(parts.pop(0))
@@ -226,10 +235,11 @@ class Messages:
         """The connection to a process has ended: so has what waits for it alone."""
         text = "has ended or has failed" if error is None else f"cannot be reached any more: {error}"
         peer.error = DistBackendError(f"Connection closed by peer: rank {peer.rank} {text}")
-        lost = [work for _, work in peer.outgoing]
+        lost = [work for _, work, _ in peer.outgoing]
         peer.outgoing.clear()
         if peer.wanted is not None:
             lost.append(peer.wanted.work)
+            peer.wanted = None
         alone = all(other.error is not None for other in self._peers.values())
         for wanted in [w for w in self._wanted if w.rank == peer.rank or alone]:
             self._wanted.remove(wanted)

@@ -125,6 +125,10 @@ class Worker:
 
     def run(self, work: Work) -> None:
         """Does a task now, after those before it; it raises its error."""
+        if threading.current_thread() is self._thread:  # A future's callback: its turn is now.
+            work.run()
+            work.wait()
+            return
         with self._wake:
             alone = not self._left
             self._left += 1

@@ -1,9 +1,18 @@
-"""`rustgrad.nn.parallel`: wrappers for several devices, with one."""
+"""`rustgrad.nn.parallel`: wrappers for several devices, with one, and for several processes.
 
+`DistributedDataParallel` is imported when it is asked for: it needs the modules of `distributed`.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from ..._absent import absent as _absent
 from .data_parallel import DataParallel, data_parallel
-from .distributed import DistributedDataParallel
 from .replicate import parallel_apply, replicate
 from .scatter_gather import gather, scatter
+
+if TYPE_CHECKING:
+    from .distributed import DistributedDataParallel
 
 __all__ = [
     "DataParallel",
@@ -14,6 +23,14 @@ __all__ = [
     "replicate",
     "scatter",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("DistributedDataParallel", "distributed"):
+        module = importlib.import_module(f"{__name__}.distributed")
+        globals()["DistributedDataParallel"] = module.DistributedDataParallel
+        return module if name == "distributed" else module.DistributedDataParallel
+    raise _absent(__name__, name)
 
 
 def __dir__() -> list[str]:
