@@ -289,7 +289,9 @@ def failures(rank, size, kind):
 
 def main():
     kind = sys.argv[2] if len(sys.argv) > 2 else ""
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=1.5 if kind == "late" else 60))
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+    if kind == "late":
+        dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=1.5))
     rank, size = dist.get_rank(), dist.get_world_size()
     if kind:
         failures(rank, size, kind)

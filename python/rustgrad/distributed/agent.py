@@ -204,10 +204,11 @@ def _watch(job, workers, store, attempt):
     while True:
         failures = workers.failures()
         if failures:
-            # Those that notice the first failure fail too: the cause is the process that ended first.
             if job.nodes > 1:
                 store.set(f"failed/{attempt}", "1")
-            return failures
+            # Who notices that a process fails may end before that one has.
+            time.sleep(0.5)
+            return workers.failures()
         done = workers.are_done()
         if job.nodes > 1 and store.check([f"failed/{attempt}"]):
             return {}
