@@ -11,6 +11,10 @@ import importlib
 import os
 
 from .._absent import absent as _absent
+from .barriers import (
+    barrier,
+    monitored_barrier,
+)
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -18,10 +22,8 @@ from .collectives import (
     all_reduce_coalesced,
     all_to_all,
     all_to_all_single,
-    barrier,
     broadcast,
     gather,
-    monitored_barrier,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
@@ -197,7 +199,8 @@ def is_torchelastic_launched() -> bool:
 
 
 _SUBMODULES = frozenset(
-    "_functional_collectives algorithms autograd checkpoint device_mesh distributed_c10d elastic fsdp launch launcher nn optim rpc run tensor".split()
+    "_functional_collectives algorithms autograd checkpoint device_mesh distributed_c10d elastic fsdp launch launcher nn "
+    "optim rpc run tensor".split()
 )
 
 

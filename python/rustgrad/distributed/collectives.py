@@ -7,19 +7,15 @@ They raise DistBackendError, a RuntimeError, where a process has ended, calls an
 
 from __future__ import annotations
 
-import datetime
-import time
 from typing import Any
 
 from .._base import cat
 from .._C import Tensor
 from . import schedules
-from .errors import DistBackendError
 from .group import ReduceOp, Work, _checked, _not_in_group, _warn_not_in_group
 from .host import Host, group_rank, same_dtype, tensor_of, tensors_of
 from .reductions import combiner
 from .schedules import Call, bytes_of
-from .stores import seconds
 
 __all__ = [
     "all_gather",
@@ -28,10 +24,8 @@ __all__ = [
     "all_reduce_coalesced",
     "all_to_all",
     "all_to_all_single",
-    "barrier",
     "broadcast",
     "gather",
-    "monitored_barrier",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_tensor",
@@ -397,63 +391,3 @@ def all_to_all_single(
         host = Host(tensor)
         pieces.append(_parts(host, host.flat.split([count * row for count in rows])))
     return _exchange("all_to_all", group, pieces[0], pieces[1], async_op, [output])
-
-
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Waits for all processes."""
-    if _outside(group, "barrier"):
-        return None
-
-    def action(call: Call) -> None:
-        step = 1
-        while step < call.size:  # After each round a process has heard, indirectly, of twice as many.
-            call.transfer(
-                call.send((call.rank + step) % call.size, memoryview(b"")),
-                call.receive((call.rank - step) % call.size, memoryview(bytearray())),
-            )
-            step *= 2
-
-    return _checked(group)._collective("barrier", None, action, async_op)
-
-
-def monitored_barrier(
-    group: Any = None, timeout: datetime.timedelta | None = None, wait_all_ranks: bool = False
-) -> None:
-    """`barrier` that names a process that does not arrive, or with `wait_all_ranks` all such.
-
-    Raises:
-        RuntimeError: in process 0, with their numbers; in the others, that process 0 did not answer.
-    """
-    if _outside(group, "monitored_barrier"):
-        return
-    pg = _checked(group)
-    limit = seconds(pg.timeout if timeout is None else timeout)
-
-    def action(call: Call) -> None:
-        links = call.links
-        before, end = links.timeout, time.monotonic() + limit
-        missing = []
-        try:
-            if call.rank:
-                links.timeout = limit + 5
-                call.transfer(call.send(0, memoryview(b"")))
-                call.transfer(call.receive(0, memoryview(bytearray())))
-                return
-            for other in range(1, call.size):
-                links.timeout = max(end - time.monotonic(), 0.01)
-                try:
-                    call.transfer(call.receive(other, memoryview(bytearray())))
-                except DistBackendError:
-                    missing.append(pg.ranks[other])
-                    if not wait_all_ranks:
-                        break
-            if missing:
-                raise DistBackendError(
-                    f"[Rank 0]: Rank{'s' if wait_all_ranks else ''} {', '.join(map(str, missing))} failed to pass "
-                    f"monitoredBarrier in {round(limit * 1000)} ms"
-                )
-            call.transfer(*(call.send(other, memoryview(b"")) for other in range(1, call.size)))
-        finally:
-            links.timeout = before
-
-    pg._collective("barrier", None, action)

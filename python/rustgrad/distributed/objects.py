@@ -5,7 +5,6 @@ All take `group=`, by default the default group, and wait until they are done.
 
 from __future__ import annotations
 
-import io
 import pickle
 from typing import Any
 
@@ -29,9 +28,7 @@ __all__ = [
 
 def _to_tensor(obj: Any) -> tuple[Tensor, Tensor]:
     """An object's pickle as bytes, and their number."""
-    stream = io.BytesIO()
-    pickle.Pickler(stream).dump(obj)
-    data = bytearray(stream.getvalue())
+    data = bytearray(pickle.dumps(obj))
     return frombuffer(data, dtype=uint8), tensor([len(data)], dtype=int64)
 
 
@@ -66,14 +63,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     data, size = _to_tensor(obj)
     sizes = _all_sizes(size, group)
     outputs = [empty(count, dtype=uint8) for count in sizes]
-    _exchange_bytes(outputs, data, group)
+    all_gather(outputs, data, group)
     for i, each in enumerate(outputs):
         object_list[i] = _to_object(each)
-
-
-def _exchange_bytes(outputs, data, group):
-    """`all_gather` of tensors that differ in size."""
-    all_gather(outputs, data, group)
 
 
 def gather_object(

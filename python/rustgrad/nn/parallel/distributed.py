@@ -210,7 +210,7 @@ class DistributedDataParallel(Module, Joinable):
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
         """Names of parameters and buffers that stay different in each process."""
-        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore  # type: ignore[assignment]
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
