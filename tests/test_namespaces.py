@@ -75,7 +75,9 @@ def test_nothing_compiles(torch):
 @own
 def test_a_group_of_one_process(torch, monkeypatch):
     dist = torch.distributed
-    assert dist.is_available() and dist.is_gloo_available() and not dist.is_nccl_available() and not dist.is_initialized()
+    assert (
+        dist.is_available() and dist.is_gloo_available() and not dist.is_nccl_available() and not dist.is_initialized()
+    )
     t = torch.arange(3.0)
     for asked in (dist.get_rank, dist.get_world_size, dist.barrier, lambda: dist.all_reduce(t)):
         with pytest.raises(ValueError, match="Default process group has not been initialized"):

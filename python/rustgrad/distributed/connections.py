@@ -8,6 +8,7 @@ that the store told, and what crosses it is only bytes of tensors behind headers
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 import select
@@ -20,7 +21,7 @@ from typing import Any
 
 from .errors import DistBackendError, DistStoreError
 from .stores import Store
-from .tcp_store import TCPStore, connect, receive_exactly
+from .tcp_store import TCPStore, connect, listen, receive_exactly
 
 __all__ = ["Links", "Mismatch", "Receive", "Send", "make_connections"]
 
@@ -91,7 +92,7 @@ def make_connections(
         listener.listen(4096)
         store.set(f"place/{rank}", "unix")
     else:
-        listener = socket.create_server(("", 0), backlog=4096)
+        listener = listen(0)
         store.set(f"place/{rank}", f"{listener.getsockname()[1]},{','.join(_addresses(store))}")
     with listener:
         made = _connect_lower(store, rank, secret, machines, end)
@@ -103,7 +104,7 @@ def make_connections(
 
 def _name(secret: bytes, rank: int) -> str:
     """The name of a Unix domain socket that is no file, which Linux tells by a zero byte."""
-    return f"\0rustgrad-{secret.hex()[:16]}-{rank}"
+    return f"\0rustgrad-{hashlib.sha256(secret).hexdigest()[:32]}-{rank}"
 
 
 def _connect_lower(store, rank, secret, machines, end):
@@ -162,7 +163,7 @@ def _accept_higher(listener, secret, rank, size, made, end):
         with contextlib.suppress(OSError, EOFError):
             sock.settimeout(10)
             given, other, kind = _HELLO.unpack(receive_exactly(sock, _HELLO.size))
-            if given == secret and (other, kind) in missing:
+            if secrets.compare_digest(given, secret) and (other, kind) in missing:
                 sock.sendall(b"1")
                 made[other, kind] = sock
                 missing.remove((other, kind))

@@ -187,8 +187,10 @@ def init_process_group(
     if not 0 <= rank < world_size:
         raise ValueError(f"init_process_group: rank {rank} is out of range for a world of {world_size}.")
     store.set_timeout(limit)
-    _world.store = store
-    own = PrefixStore("default_pg", store)
+    # A store may serve one default group after another: each has keys of its own.
+    turn = (store.add("default_pg/joined", 1) - 1) // world_size
+    _world.store = PrefixStore(f"default_pg/{turn}", store)
+    own = PrefixStore("world", _world.store)
     _world.default = ProcessGroup(list(range(world_size)), rank, own, limit, name, "0", "default_pg")
     _world.groups.append(_world.default)
     _world.default.bound_device_id = device_id

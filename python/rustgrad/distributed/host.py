@@ -13,12 +13,7 @@ __all__ = ["Host", "group_rank", "tensor_of", "tensors_of"]
 
 
 class Host:
-    """A tensor as flat memory of the CPU: its own where it is contiguous, else a copy that `back` returns to it.
-
-    Args:
-        tensor (Tensor): dense, of any device and element type.
-        read (bool): whether its values are needed.
-    """
+    """A dense tensor as flat memory of the CPU: its own where it is contiguous, else a copy that `back` returns to it."""
 
     __slots__ = ("flat", "target")
 

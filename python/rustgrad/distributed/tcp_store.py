@@ -150,7 +150,8 @@ class _Server:
 _servers: weakref.WeakValueDictionary[int, _Server] = weakref.WeakValueDictionary()
 
 
-def _listen(port: int, descriptor: int | None) -> socket.socket:
+def listen(port: int, descriptor: int | None = None) -> socket.socket:
+    """A socket that listens on all addresses of this machine, or the one that a descriptor is."""
     if descriptor is not None:
         given = socket.socket(fileno=descriptor)
         given.listen(1024)
@@ -227,7 +228,7 @@ class TCPStore(Store):
         if is_master:
             self._server = _servers.get(port) if multi_tenant else None
             if self._server is None:
-                self._server = _Server(_listen(port, master_listen_fd))
+                self._server = _Server(listen(port, master_listen_fd))
                 if multi_tenant:
                     _servers[self._server.port] = self._server
             self._server.stores += 1
