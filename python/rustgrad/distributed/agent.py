@@ -101,9 +101,9 @@ class _Workers:
         if job.processes > 1:  # Each would take all cores.
             environment.setdefault("OMP_NUM_THREADS", "1")
         command = [*job.command, *([f"--local-rank={i}"] if job.local_rank_argument else [])]
-        return subprocess.Popen(command, env=environment, **self._streams(i, rank, attempt))
+        return subprocess.Popen(command, env=environment, **self._streams(i, attempt))
 
-    def _streams(self, i, rank, attempt):
+    def _streams(self, i, attempt):
         """Where the output of a process goes."""
         kinds = dict(part.split(":") for part in self.job.redirects.split(",") if ":" in part)
         kind = int(kinds.get(str(i), "0") if kinds else self.job.redirects)
@@ -111,8 +111,8 @@ class _Workers:
         streams: dict[str, Any] = {}
         for bit, name in ((1, "stdout"), (2, "stderr")):
             if kind & bit:
-                folder = self.job.log_dir or tempfile.mkdtemp(prefix="rustgrad-logs-")
-                folder = os.path.join(folder, self.job.run_id, f"attempt_{attempt}", str(i))
+                self.job.log_dir = self.job.log_dir or tempfile.mkdtemp(prefix="rustgrad-logs-")
+                folder = os.path.join(self.job.log_dir, self.job.run_id, f"attempt_{attempt}", str(i))
                 os.makedirs(folder, exist_ok=True)
                 self.files.append(open(os.path.join(folder, f"{name}.log"), "wb"))
                 streams[name] = self.files[-1]
