@@ -573,21 +573,14 @@ def test_stores(torch):
     assert store.get("k") == b"v" and store.add("n", 3) == 3 and store.add("n", 2) == 5 and store.get("n") == b"5"
     assert [store.compare_set("q", *two) for two in (("", "1"), ("1", "2"), ("5", "7"))] == [b"1", b"2", b"2"]
     assert store.delete_key("k") and not store.check(["k"]) and store.num_keys() == 2
-    with pytest.raises(dist.DistStoreError, match="Wait timeout"):
+    with pytest.raises(dist.DistStoreError, match="wait timeout"):
         store.wait(["late"], timedelta(milliseconds=20))
     threading.Timer(0.05, store.set, ("late", b"now")).start()
     assert store.get("late") == b"now"
     below = dist.PrefixStore("pre", store)
     below.set("z", "1")
     below.append("z", "2")
-    assert store.get("pre/z") == b"12" == below.get("z") and below.num_keys() == 1
-    tcp = dist.TCPStore("localhost", 29500, 1, True)
-    tcp.multi_set(["a", "b"], ["1", "2"])
-    assert tcp.multi_get(["a", "b"]) == [b"1", b"2"] and tcp.host == "localhost"
-    assert dist.FileStore("/unused", 1).path == "/unused"
-    for make in (lambda: dist.TCPStore("localhost", 1, 2, True), lambda: dist.FileStore("x", 2)):
-        with pytest.raises(NotImplementedError, match="expected a world size of 1, got 2"):
-            make()
+    assert store.get("pre/z") == b"12" == below.get("z") and below.num_keys() == 4
 
 
 def test_join_and_collectives_that_return(torch):
@@ -601,7 +594,11 @@ def test_join_and_collectives_that_return(torch):
             ends.append(is_last_joiner)
 
     class Counted(Joinable):
-        join_device, join_process_group = torch.device("cpu"), None
+        join_device = torch.device("cpu")
+
+        @property
+        def join_process_group(self):
+            return torch.distributed.group.WORLD
 
         def __init__(self):
             super().__init__()
@@ -610,17 +607,17 @@ def test_join_and_collectives_that_return(torch):
             ends.append(options)
             return Hook()
 
-    with Join([Counted()], rate=1):
-        assert Join.notify_join_context(Counted()) is None
-    assert ends == [{"rate": 1}, True]
     with pytest.raises(ValueError, match="at least one"):
         Join([])
-    torch.distributed.init_process_group("gloo", world_size=1, rank=0)
+    torch.distributed.init_process_group(store=torch.distributed.HashStore(), world_size=1, rank=0)
     try:
+        with Join([Counted()], rate=1):
+            pass
+        assert ends == [{"rate": 1}, True]
         x = torch.ones(2, requires_grad=True)
         collectives.wait_tensor(collectives.all_reduce(x, "sum", [0])).sum().backward()
         assert x.grad.tolist() == [1, 1]
-        with pytest.raises(ValueError, match="expected the rank 0 alone"):
+        with pytest.raises(ValueError, match="expected all ranks of the world of 1"):
             collectives.all_reduce(x, "sum", [0, 1])
     finally:
         torch.distributed.destroy_process_group()
@@ -634,9 +631,8 @@ def test_the_launcher_runs_a_world_of_one(tmp_path):
         "print(dist.get_rank(), dist.get_world_size(), os.environ['LOCAL_RANK'], os.environ['MASTER_PORT'], sys.argv[1:])\n"
         "sys.exit(3)\n"
     )
-    for name in ("run", "launch"):
+    for name, last in (("run", ""), ("launch", ", '--local-rank=0'")):
         command = [sys.executable, "-m", f"rustgrad.distributed.{name}", "--nproc_per_node=1", "--master_port", "1234"]
         done = subprocess.run([*command, script, "--lr", "1"], capture_output=True, text=True)
-        assert (done.stdout, done.returncode) == ("0 1 0 1234 ['--lr', '1']\n", 3), done.stderr
-    done = subprocess.run([*command[:3], "--nproc-per-node=2", script], capture_output=True, text=True)
-    assert "expected --nnodes=1 --nproc-per-node=1" in done.stderr and done.returncode == 1
+        assert (done.stdout, done.returncode) == (f"0 1 0 1234 ['--lr', '1'{last}]\n", 1), done.stderr
+        assert "ended with exit code 3" in done.stderr

@@ -13,7 +13,6 @@ __all__ = ["MISSING", "find"]
 
 MISSING: Any = object()
 _OVERRIDES = "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic"
-_STORES = "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore Store TCPStore"
 _SIZES = "_ratio_2_t _ratio_3_t _size_1_t _size_2_t _size_3_t _size_any_opt_t _size_any_t"
 _TUPLES = "_ntuple _pair _quadruple _single _triple"
 
@@ -51,14 +50,11 @@ _NAMES: dict[str, dict[str, str]] = {
     "autograd.graph": {"autograd._names": "_engine_run_backward"},
     "autograd.variable": {"autograd.variable": "ImperativeEngine=_Engine"},
     "distributed": {
-        ".": "autograd constants device_mesh distributed_c10d elastic fsdp nn optim rpc tensor utils",
+        ".": "_functional_collectives algorithms autograd checkpoint constants device_mesh distributed_c10d elastic fsdp launch "
+        "launcher nn optim rpc run tensor utils",
         "distributed.device_mesh": "DeviceMesh init_device_mesh",
-        "distributed._stores": _STORES,
     },
-    "distributed.distributed_c10d": {
-        "distributed._stores": _STORES,
-        "distributed.constants": "default_pg_nccl_timeout",
-    },
+    "distributed.distributed_c10d": {"distributed.constants": "default_pg_nccl_timeout"},
     "distributed.fsdp": {
         ".": "api fully_sharded_data_parallel wrap",
         "distributed.fsdp.api": "CPUOffloadPolicy FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig "

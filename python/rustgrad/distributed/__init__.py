@@ -1,50 +1,54 @@
-"""`rustgrad.distributed`: process groups of one process.
+"""`rustgrad.distributed`: training over several processes, on one machine or several, which communicate over sockets.
 
-There is no communication between processes, so `is_available()` is False, and a group has one member: collectives over it
-leave each tensor as it is, as they do in PyTorch with a world size of 1. A larger world is an error.
+`init_process_group` finds the other processes through a store (`stores.py`, `tcp_store.py`, `rendezvous.py`) and connects to
+them (`connections.py`); collectives (`collectives.py`, `schedules.py`) and messages (`point_to_point.py`, `messages.py`)
+then move the memory of tensors. `python -m rustgrad.distributed.run` starts the processes. See `docs/decisions/distributed.md`.
 """
 
 from __future__ import annotations
 
-import datetime
 import os
 
 from .._absent import getattr_of as _getattr_of
+from .barriers import (
+    barrier,
+    monitored_barrier,
+)
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
-    all_gather_object,
     all_reduce,
+    all_reduce_coalesced,
     all_to_all,
     all_to_all_single,
-    barrier,
-    batch_isend_irecv,
     broadcast,
-    broadcast_object_list,
     gather,
-    gather_object,
-    irecv,
-    isend,
-    monitored_barrier,
-    recv,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
     scatter,
-    scatter_object_list,
-    send,
+)
+from .errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistQueueEmptyError,
+    DistStoreError,
 )
 from .group import (
     Backend,
     GroupMember,
-    P2POp,
     ProcessGroup,
     ReduceOp,
     Work,
+    default_pg_timeout,
     destroy_process_group,
     get_backend,
+    get_backend_config,
+    get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
+    get_node_local_rank,
     get_process_group_ranks,
     get_rank,
     get_world_size,
@@ -52,19 +56,62 @@ from .group import (
     init_process_group,
     is_initialized,
     new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    split_group,
+)
+from .objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from .point_to_point import (
+    P2POp,
+    batch_isend_irecv,
+    irecv,
+    isend,
+    recv,
+    send,
+)
+from .rendezvous import (
+    register_rendezvous_handler,
+    rendezvous,
+)
+from .stores import (
+    FileStore,
+    HashStore,
+    PrefixStore,
+    Store,
+)
+from .tcp_store import (
+    TCPStore,
 )
 
 __all__ = [
     "Backend",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistQueueEmptyError",
+    "DistStoreError",
+    "FileStore",
     "GroupMember",
+    "HashStore",
     "P2POp",
+    "PrefixStore",
     "ProcessGroup",
     "ReduceOp",
+    "Store",
+    "TCPStore",
     "Work",
     "all_gather",
     "all_gather_into_tensor",
     "all_gather_object",
     "all_reduce",
+    "all_reduce_coalesced",
     "all_to_all",
     "all_to_all_single",
     "barrier",
@@ -76,8 +123,11 @@ __all__ = [
     "gather",
     "gather_object",
     "get_backend",
+    "get_backend_config",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -95,26 +145,31 @@ __all__ = [
     "isend",
     "monitored_barrier",
     "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
     "recv",
+    "recv_object_list",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "scatter_object_list",
     "send",
+    "send_object_list",
+    "split_group",
 ]
-
-default_pg_timeout: datetime.timedelta = datetime.timedelta(minutes=30)
 
 
 def is_available() -> bool:
-    """False: processes cannot exchange tensors by collectives."""
-    return False
+    """True: processes can exchange tensors."""
+    return True
 
 
 def is_gloo_available() -> bool:
-    """False: there is no Gloo."""
-    return False
+    """True: the backend "gloo" is here, as sockets of this package."""
+    return True
 
 
 def is_mpi_available() -> bool:

@@ -1,8 +1,8 @@
-"""How long process groups wait by default; one process never waits."""
+"""How long process groups wait by default."""
 
 import datetime
 
-from . import default_pg_timeout
+from .group import default_pg_timeout as default_pg_timeout
 
 __all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
 

@@ -1,4 +1,4 @@
-"""Helpers of PyTorch's wrappers of modules: arguments to devices and dtypes, states of modules made equal over one process."""
+"""Helpers of PyTorch's wrappers of modules: arguments to devices and dtypes, states of modules made equal in all processes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from .._base import Tensor, dtype
 from ..nn.modules.module import Module
 from ..nn.utils.rnn import PackedSequence
 from .group import _checked
+from .objects import all_gather_object
+from .reducer import broadcast_coalesced
 
 __all__: list[str] = []
 
@@ -82,15 +84,24 @@ def _p_assert(cond: Any, s: str, raise_assertion_error: bool = True) -> None:
 
 
 def _verify_param_shape_across_processes(process_group: Any, tensors: Sequence[Tensor], logger: Any = None) -> None:
-    """Whether all processes have tensors of these shapes: one process has."""
-    _checked(process_group)
+    """RuntimeError unless all processes have tensors of the same shapes."""
+    group = _checked(process_group)
+    shapes = [tuple(t.shape) for t in tensors]
+    every: list[Any] = [None] * group.size()
+    all_gather_object(every, shapes, group=group)
+    for rank, theirs in enumerate(every):
+        if theirs != shapes:
+            raise RuntimeError(
+                f"expected the same shapes in all processes, got {theirs} in process {rank} and {shapes} in process {group.rank()}"
+            )
 
 
 def _sync_params_and_buffers(
     process_group: Any, module_states: Sequence[Tensor], broadcast_bucket_size: int, src: int
 ) -> None:
-    """The tensors of process `src` in all processes: they are."""
-    _checked(process_group)
+    """Gives all processes the tensors of process `src`, in place."""
+    if module_states:
+        broadcast_coalesced(module_states, _checked(process_group), src)
 
 
 def _sync_module_states(
@@ -101,8 +112,10 @@ def _sync_module_states(
     params_and_buffers_to_ignore: Container[str],
     broadcast_buffers: bool = True,
 ) -> None:
-    """The parameters and buffers of process `src` in all processes: they are."""
-    _checked(process_group)
+    """Gives all processes the parameters and buffers of process `src`, in place."""
+    named = [*module.named_parameters(), *(module.named_buffers() if broadcast_buffers else ())]
+    states = [t.detach() for name, t in named if name not in params_and_buffers_to_ignore]
+    _sync_params_and_buffers(process_group, states, broadcast_bucket_size, src)
 
 
 def _replace_by_prefix(state_dict: dict[str, Any], old_prefix: str, new_prefix: str) -> None:

@@ -1,6 +1,9 @@
-"""What PyTorch builds on process groups: recomputed activations (`_checkpoint`), uneven inputs (`join`)."""
+"""`rustgrad.distributed.algorithms`: `Join`, and communication hooks of `DistributedDataParallel`."""
 
-__all__: list[str] = []
+from . import ddp_comm_hooks as ddp_comm_hooks
+from . import join as join
+
+__all__ = ["ddp_comm_hooks", "join"]
 
 
 def __dir__() -> list[str]:

@@ -1,17 +1,20 @@
-"""The gradient scaler of split parameters: that of `amp`, as one process has all of them."""
+"""The gradient scaler of parameters that lie in several processes: that of `amp`, which asks all of them for infinities."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..._base import Tensor
 from ...amp import GradScaler
+from ..collectives import all_reduce
 from ..group import _checked
+from ..reductions import ReduceOp
 
 __all__ = ["ShardedGradScaler"]
 
 
 class ShardedGradScaler(GradScaler):
-    """`GradScaler`, whose gradients may be found infinite in any process of a group, of which there is one."""
+    """`GradScaler` that leaves a step out where any process of a group has found an infinite gradient."""
 
     def __init__(
         self,
@@ -32,6 +35,12 @@ class ShardedGradScaler(GradScaler):
             enabled=enabled,
         )
         self.process_group = _checked(process_group) if enabled else process_group
+
+    def _unscale_grads_(self, *args: Any) -> dict[Any, Tensor]:
+        found = super()._unscale_grads_(*args)
+        for each in found.values():
+            all_reduce(each, ReduceOp.MAX, self.process_group)
+        return found
 
 
 def __dir__() -> list[str]:

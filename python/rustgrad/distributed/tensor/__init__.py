@@ -1,4 +1,4 @@
-"""`rustgrad.distributed.tensor`: the names that libraries look for; no tensor is split over processes here."""
+"""`rustgrad.distributed.tensor`: names that libraries look for; no tensor is split over processes here."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from typing import Any, NoReturn
 
 from ..._absent import getattr_of
 from ..._base import Tensor
-from ..device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
+from ..device_mesh import DeviceMesh, init_device_mesh
 from .placement_types import Partial, Placement, Replicate, Shard
 
-__all__ = ["DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor"]
+__all__ = [
+    "DTensor",
+    "DeviceMesh",
+    "Partial",
+    "Placement",
+    "Replicate",
+    "Shard",
+    "distribute_module",
+    "distribute_tensor",
+    "init_device_mesh",
+]
 
 
 class DTensor(Tensor):
@@ -19,17 +29,15 @@ class DTensor(Tensor):
         raise NotImplementedError("DTensor: tensors are not split over processes here; expected a plain tensor.")
 
 
-def distribute_tensor(tensor: Tensor, device_mesh: Any = None, placements: Any = None, **options: Any) -> NoReturn:
+def distribute_tensor(tensor: Tensor, device_mesh: Any = None, placements: Any = None, **kwargs: Any) -> NoReturn:
     """NotImplementedError: tensors are not split over processes."""
-    raise NotImplementedError(
-        "distribute_tensor: tensors are not split over processes here; expected a plain tensor. Hint: one process has all of it."
-    )
+    raise NotImplementedError("distribute_tensor: tensors are not split over processes here. Use collectives.")
 
 
-def distribute_module(module: Any, device_mesh: Any = None, *args: Any, **options: Any) -> NoReturn:
+def distribute_module(module: Any, device_mesh: Any = None, *args: Any, **kwargs: Any) -> NoReturn:
     """NotImplementedError: parameters are not split over processes."""
     raise NotImplementedError(
-        "distribute_module: parameters are not split over processes here. Hint: one process has the whole module."
+        "distribute_module: parameters are not split over processes here. Use DistributedDataParallel."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..._absent import getattr_of
@@ -112,6 +113,9 @@ class _BatchNorm(_NormBase):
         by_batch = training or (mean is None and var is None)
         if training and not self.track_running_stats:
             mean = var = None
+        return self._normalize(input, mean, var, by_batch, factor)
+
+    def _normalize(self, input, mean, var, by_batch, factor):
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
 
@@ -240,10 +244,14 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of all processes; there is one process, so `process_group` has no effect.
+    """In training, batch normalisation over the batches of all processes of a group, which all call it.
+
+    Args:
+        process_group (ProcessGroup): by default the default group; without one, or with one process, it is `BatchNorm`.
+        The others are those of `BatchNorm2d`.
 
     Shape:
-        input and output `(N, C, *)`.
+        input and output `(N, C, *)`; N may differ between the processes.
     """
 
     def __init__(
@@ -267,6 +275,18 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def _normalize(self, input, mean, var, by_batch, factor):
+        # A group that exists was made by that module.
+        groups = sys.modules.get("rustgrad.distributed.group")
+        if not (by_batch and self.training and groups is not None and groups.is_initialized()):
+            return super()._normalize(input, mean, var, by_batch, factor)
+        group = groups._checked(self.process_group)
+        if group.size() == 1:
+            return super()._normalize(input, mean, var, by_batch, factor)
+        from ...distributed.sync_norm import normalize
+
+        return normalize(input, mean, var, self.weight, self.bias, factor, self.eps, group)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any | None = None) -> Module:
