@@ -34,6 +34,7 @@ KNOWN: list[tuple[str, str, str]] = [
     (r"^(torch|Tensor)\.norm$", "^p=None|dtype comes as 4", "'fro' is the default of the overload with a name"),
     (r"^linalg\.(matrix_exp|matrix_sqrth)$", "no out", "in the schema alone: PyTorch refuses it"),
     (r"^nn\.functional\.(pixel_(un)?|channel_)shuffle$", "no out", "in the schema alone: PyTorch refuses it"),
+    (r"^nn\.functional\.has_torch_function$", "^needs relevant_args", "PyTorch's has no text of its signature"),
     (r"^nn\.functional\.(un)?fold$", "may not be None", "in the annotation alone: PyTorch refuses it"),
     (r"^special\.log_softmax$", "dtype is not keyword-only", "another name of log_softmax"),
     (r"^special\.round$", "no decimals", "an overload of its own, without a default"),
