@@ -48,6 +48,7 @@ impl<T: Real> Group<'_, T> {
     }
     /// Operand `k` of each, of `N` rows and `C` columns.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // one index for memory and lanes
     pub fn matrices<const N: usize, const C: usize>(&self, k: usize) -> Block<T, N, C> {
         let mut block = [[[T::default(); LANES]; C]; N];
         for lane in 0..LANES {
@@ -62,6 +63,7 @@ impl<T: Real> Group<'_, T> {
         block
     }
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // one index for memory and lanes
     pub fn store<const N: usize, const C: usize>(&self, k: usize, block: &Block<T, N, C>) {
         for lane in 0..LANES {
             let at = self.at(lane).elements::<N, C>(k);

@@ -5,6 +5,8 @@
 //! in registers. A lane does what `factor` and `triangular` do with one matrix, in the same order: the results are the same
 //! to the bit.
 
+#![allow(clippy::needless_range_loop)] // rows and columns have numbers in the formulas
+
 use super::mat::Real;
 
 /// Matrices at once.
