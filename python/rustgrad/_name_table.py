@@ -75,8 +75,9 @@ _NAMES: dict[str, dict[str, str]] = {
     "nn": {".": "_reduction common_types"},
     "nn.functional": {
         "nn._functional_names": "_check_key_padding_mask _get_softmax_dim _in_projection _is_integer "
-        "_no_grad_embedding_renorm_ _unpool_output_size _verify_batch_size _verify_spatial_size assert_int_or_pair",
+        "_no_grad_embedding_renorm_ _verify_batch_size _verify_spatial_size assert_int_or_pair",
         "nn._attention": "_in_projection_packed",
+        "nn._pooling": "_unpool_output_size=_unpooled_size",
         "nn.modules.utils": "_list_with_default _pair _single _triple",
         "nn._reduction": "_Reduction=",
         "nn.common_types": "BroadcastingList1=_size_1_t BroadcastingList2=_size_2_t BroadcastingList3=_size_3_t",
@@ -105,7 +106,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "nn.modules.normalization": {"nn._functional_names": "_shape_t", "nn.common_types": _SIZES},
     "nn.modules.pooling": {"nn.common_types": _SIZES, "nn.modules.utils": _TUPLES},
     "nn.modules.rnn": {"nn._functional_names": "_apply_permutation apply_permutation"},
-    "nn.parallel": {".": "_functions comm"},
+    "nn.parallel": {".": "_functions comm distributed", "nn.parallel.distributed": "DistributedDataParallel"},
     "nn.utils": {".": "_named_member_accessor _per_sample_grad"},
     "nn.utils.clip_grad": {
         "nn.utils.clip_grad": "_clip_grad_norm=clip_grad_norm_ _clip_grads_with_norm_=clip_grads_with_norm_ "

@@ -6,9 +6,8 @@ import datetime
 import time
 from typing import Any
 
-from .collectives import _outside
 from .errors import DistBackendError
-from .group import Work, _checked
+from .group import Work, _checked, _outside
 from .schedules import Call
 from .stores import seconds
 

@@ -12,7 +12,7 @@ from typing import Any
 from .._base import cat
 from .._C import Tensor
 from . import schedules
-from .group import ReduceOp, Work, _checked, _not_in_group, _warn_not_in_group
+from .group import ReduceOp, Work, _checked, _outside
 from .host import Host, group_rank, same_dtype, tensor_of, tensors_of
 from .reductions import combiner
 from .schedules import Call, bytes_of
@@ -31,14 +31,6 @@ __all__ = [
     "reduce_scatter_tensor",
     "scatter",
 ]
-
-
-def _outside(group: Any, name: str) -> bool:
-    """Whether this process is not in the group, which a warning says."""
-    if _not_in_group(group):
-        _warn_not_in_group(name)
-        return True
-    return False
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:

@@ -236,8 +236,12 @@ def _not_in_group(group: Any) -> bool:
     return group is not None and not isinstance(group, ProcessGroup) and group == GroupMember.NON_GROUP_MEMBER
 
 
-def _warn_not_in_group(name: str) -> None:
-    warnings.warn(f"Running {name} on global rank {get_rank()} which does not belong to the given group.", stacklevel=4)
+def _outside(group: Any, name: str) -> bool:
+    """Whether this process is not in the group of a call of `name`, which a warning at the caller says."""
+    if not _not_in_group(group):
+        return False
+    warnings.warn(f"Running {name} on global rank {get_rank()} which does not belong to the given group.", stacklevel=3)
+    return True
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:

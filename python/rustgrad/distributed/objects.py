@@ -11,7 +11,7 @@ from typing import Any
 from .._base import empty, frombuffer, int64, tensor, uint8
 from .._C import Tensor
 from .collectives import all_gather, broadcast, gather, scatter
-from .group import _checked, _not_in_group, _warn_not_in_group
+from .group import _checked, _outside
 from .host import group_rank
 from .point_to_point import recv, send
 from .schedules import bytes_of
@@ -36,14 +36,6 @@ def _to_object(data: Tensor) -> Any:
     return pickle.loads(bytes_of(data))
 
 
-def _outside(group, name):
-    if _not_in_group(group):
-        _warn_not_in_group(name)
-        return True
-    _checked(group)
-    return False
-
-
 def _padded(data: Tensor, most: int) -> Tensor:
     whole = empty(most, dtype=uint8)
     whole[: data.numel()] = data
@@ -60,6 +52,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     """An object of each process into a list, which has as many entries."""
     if _outside(group, "all_gather_object"):
         return
+    _checked(group)
     data, size = _to_tensor(obj)
     sizes = _all_sizes(size, group)
     outputs = [empty(count, dtype=uint8) for count in sizes]
@@ -78,6 +71,7 @@ def gather_object(
     """`all_gather_object` whose result only process `dst`, by default 0, has."""
     if _outside(group, "gather_object"):
         return
+    _checked(group)
     root = group_rank(group, dst, group_dst, "dst", 0)
     here = _checked(group).rank() == root
     if here and object_gather_list is None:
@@ -104,6 +98,7 @@ def broadcast_object_list(
     """The objects of process `src`, by default 0, in the lists of all processes, which have as many entries."""
     if _outside(group, "broadcast_object_list"):
         return
+    _checked(group)
     root = group_rank(group, src, group_src, "src", 0)
     here = _checked(group).rank() == root
     sizes, data = _packed(object_list) if here else (empty(len(object_list), dtype=int64), None)
@@ -137,6 +132,7 @@ def scatter_object_list(
     """One object of a list of process `src`, by default 0, for each process, as the first entry of a list."""
     if _outside(group, "scatter_object_list"):
         return
+    _checked(group)
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     root = group_rank(group, src, group_src, "src", 0)

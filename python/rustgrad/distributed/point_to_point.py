@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._C import Tensor
-from .group import ProcessGroup, Work, _checked, _not_in_group, _warn_not_in_group
+from .group import ProcessGroup, Work, _checked, _outside
 from .host import Host, group_rank, tensor_of
 from .messages import ANY
 from .schedules import bytes_of
@@ -45,8 +45,7 @@ def isend(
         ValueError: the process is this one, or not in the group.
     """
     tensor_of(tensor, "tensor")
-    if _not_in_group(group):
-        _warn_not_in_group("isend")
+    if _outside(group, "isend"):
         return None
     pg = _checked(group)
     peer = _peer(pg, group_rank(group, dst, group_dst, "dst"), "destination")
@@ -65,8 +64,7 @@ def irecv(
         ValueError: the process is this one, or not in the group.
     """
     tensor_of(tensor, "tensor")
-    if _not_in_group(group):
-        _warn_not_in_group("irecv")
+    if _outside(group, "irecv"):
         return None
     pg = _checked(group)
     source = ANY

@@ -84,41 +84,6 @@ def _verify_spatial_size(size: Sequence[int]) -> None:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
 
 
-def _unpool_output_size(
-    input: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    output_size: Sequence[int] | None,
-) -> list[int]:
-    """The size to which max unpooling brings a tensor.
-
-    Raises:
-        ValueError: `output_size` is not one that was pooled to this.
-    """
-    dims, sizes = len(kernel_size), input.shape
-    first = len(sizes) - dims
-    usual = [
-        (n - 1) * step + kernel - 2 * pad
-        for n, step, kernel, pad in zip(sizes[first:], stride, kernel_size, padding, strict=True)
-    ]
-    if output_size is None:
-        return usual
-    given = list(output_size)
-    if len(given) == dims + 2:
-        given = given[2:]
-    if len(given) != dims:
-        raise ValueError(
-            f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a length of '{len(given)}'"
-        )
-    for i, (size, middle, step) in enumerate(zip(given, usual, stride, strict=True)):
-        if not middle - step < size < middle + step:
-            raise ValueError(
-                f'invalid output_size "{given}" (dim {i} must be between {middle - step} and {middle + step})'
-            )
-    return given
-
-
 def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales the rows of a table that are looked up, so that their norms are at most `max_norm`."""
     with no_grad():

@@ -3,10 +3,9 @@
 `DistributedDataParallel` is imported when it is asked for: it needs the modules of `distributed`.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
-from ..._absent import getattr_of as _getattr_of
+from ..._absent import getattr_of
 from .data_parallel import DataParallel, data_parallel
 from .replicate import parallel_apply, replicate
 from .scatter_gather import gather, scatter
@@ -25,15 +24,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name in ("DistributedDataParallel", "distributed"):
-        module = importlib.import_module(f"{__name__}.distributed")
-        globals()["DistributedDataParallel"] = module.DistributedDataParallel
-        return module if name == "distributed" else module.DistributedDataParallel
-    return _elsewhere(name)
-
-
-_elsewhere = _getattr_of(__name__)
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -118,16 +118,21 @@ def imagehandler(imagespec: str) -> ImageHandler:
     return ImageHandler(imagespec)
 
 
+def _read_as_file(read, extension, data):
+    """What a function of a path makes of these bytes."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, f"file.{extension}")
+        with open(path, "wb") as file:
+            file.write(data)
+        return read(path)
+
+
 def videohandler(extension: str, data: Any) -> Any:
     """Videos, as `torchvision.io.read_video` returns them."""
     if extension not in _VIDEOS:
         return None
     reader = _required("torchvision.io", "torchvision", "default video file loader")
-    with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, f"file.{extension}")
-        with open(path, "wb") as file:
-            file.write(data)
-        return reader.read_video(path)
+    return _read_as_file(reader.read_video, extension, data)
 
 
 def audiohandler(extension: str, data: Any) -> Any:
@@ -135,11 +140,7 @@ def audiohandler(extension: str, data: Any) -> Any:
     if extension not in _SOUNDS:
         return None
     reader = _required("torchaudio", "torchaudio", "default audio file loader")
-    with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, f"file.{extension}")
-        with open(path, "wb") as file:
-            file.write(data)
-        return reader.load(path)
+    return _read_as_file(reader.load, extension, data)
 
 
 class MatHandler:
