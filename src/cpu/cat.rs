@@ -3,9 +3,9 @@
 //! Written part by part, a result of short runs would pass through the cache once per part. Single elements of a few
 //! parts (`stack` along the last dimension) have loops that the compiler turns into vector shuffles.
 
-use super::nontemporal::{fence, is_large, move_past_cache};
+use super::nontemporal::{fence, is_large};
 use super::parallel::par_for;
-use super::row_copy::copy_rows;
+use super::row_copy::{copy_rows, move_rows};
 use super::view::{SendPtr, View, ensure};
 use crate::error::Result;
 use smallvec::SmallVec;
@@ -14,8 +14,6 @@ use smallvec::SmallVec;
 const GRAIN: usize = 1 << 16;
 /// Bytes of the result that are written at a time.
 const BLOCK: usize = 1 << 14;
-/// Bytes of a row from which a large result is written with non-temporal stores.
-const LINE: usize = 128;
 
 /// A contiguous part: where it lies, and its elements in each row.
 type Part = (*const u8, usize);
@@ -41,7 +39,7 @@ pub fn join(rows: usize, views: &[View], out: View) -> Result<bool> {
             }
             return Ok(true);
         }
-        if rows < 2 || parts.iter().any(|p| p.1 > GRAIN) {
+        if rows < 2 || parts.iter().all(|p| p.1 == 0) || parts.iter().any(|p| p.1 > GRAIN) {
             return Ok(false);
         }
         runs(size, rows, parts, out);
@@ -53,6 +51,7 @@ pub fn join(rows: usize, views: &[View], out: View) -> Result<bool> {
 unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
     let width: usize = parts.iter().map(|p| p.1).sum();
     let large = is_large(rows * width * size);
+    let copy = if large { move_rows } else { copy_rows };
     let parts: Vec<_> = parts.iter().map(|&(p, n)| (SendPtr(p.cast_mut()), n * size)).collect();
     let out = SendPtr(out);
     let width = width * size;
@@ -65,11 +64,7 @@ unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
                 let from = start * bytes;
                 // SAFETY: rows are disjoint, and within the operands; `fence` follows.
                 unsafe {
-                    match large && *bytes >= LINE {
-                        true => (0..count)
-                            .for_each(|r| move_past_cache(part.at(from + r * bytes), out.at(to + r * width), *bytes)),
-                        false => copy_rows(count, *bytes, (part.at(from), *bytes), (out.at(to), width)),
-                    }
+                    copy(count, *bytes, (part.at(from), *bytes), (out.at(to), width));
                 }
                 to += bytes;
             }
@@ -148,6 +143,7 @@ mod tests {
         }
         assert!(check(300, &[32, 1000, 47], |i| i as u32) && check(90_000, &[64, 65], |i| i as u64));
         assert!(check(10, &[1; 5], |i| i as u32) && check(100_000, &[1, 0, 2], |i| i as u16));
+        assert!(!check(5, &[0; 2], |i| i as u32));
         assert!(!check(1, &[99; 2], |i| i as u64) && !check(2, &[9, GRAIN + 1], |i| i as u8));
     }
 }

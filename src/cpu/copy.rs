@@ -8,9 +8,9 @@ use super::contiguous::TaskShared;
 use super::convert::{ConvertFn, converter};
 use super::lines::{LINE, for_runs};
 use super::map::{Input, Output, store};
-use super::nontemporal::{fence, is_large, move_past_cache};
+use super::nontemporal::{fence, is_large};
 use super::parallel::par_for;
-use super::row_copy::copy_rows;
+use super::row_copy::{copy_rows, move_rows};
 use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Walk, is_contiguous};
 use crate::dtype::Scalar;
@@ -18,8 +18,6 @@ use crate::layout::Dims;
 
 /// Minimum elements per task.
 const GRAIN: usize = 1 << 17;
-/// Length of a run, in bytes, from which it may be written with non-temporal stores.
-const RUN: usize = 128;
 
 /// `out[i] = src[i]`, cast to the output's dtype.
 ///
@@ -60,7 +58,7 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
     let contiguous = space.run_bytes(to);
     if step.is_none() && contiguous > to {
         // SAFETY: the runs cover the operands.
-        return unsafe { runs(&space, to, ptr, out.ptr, large && contiguous >= RUN) };
+        return unsafe { runs(&space, to, ptr, out.ptr, large) };
     }
     let grain = GRAIN.div_ceil(space.len);
     let (src, dst) = (TaskShared(ptr), TaskShared(out.ptr));
@@ -119,15 +117,12 @@ unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: 
     order[..outer].sort_by_key(|&d| space.strides[1][d] == 0);
     let pick = |v: &Dims| order.iter().map(|&d| v[d]).collect::<Dims>();
     let (shape, to, from) = (pick(&space.shape), pick(&space.strides[0]), pick(&space.strides[1]));
+    let copy_run = if large { move_rows } else { copy_rows };
     // Runs lie within the space and are disjoint.
     let copy = |[o, i]: [usize; 2], (count, bytes): (usize, usize), [to, from]: [usize; 2]| {
         let (src, dst) = (src.get().wrapping_add(i * size), dst.get().wrapping_add(o * size));
-        let (from, to) = (from * size, to * size);
         // SAFETY: the caller's promise; `fence` follows.
-        match large {
-            true => (0..count).for_each(|r| unsafe { move_past_cache(src.add(r * from), dst.add(r * to), bytes) }),
-            false => unsafe { copy_rows(count, bytes, (src, from), (dst, to)) },
-        }
+        unsafe { copy_run(count, bytes, (src, from * size), (dst, to * size)) }
     };
     let done = || {
         if large {

@@ -8,7 +8,7 @@ use super::parallel::par_for;
 use super::simd::{self, Kernel};
 use super::view::{View, ensure};
 use crate::error::Result;
-use crate::layout::Dims;
+use crate::layout::{Dims, Odometer};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -103,27 +103,24 @@ impl<T: Copy> Kernel for Flipped<'_, T> {
     #[inline(always)]
     fn run<F: Fuse>(self) {
         let dims = self.outer.len();
-        let (mut at, mut rest) = (Dims::from_elem(0, dims), self.rows.start);
-        for d in (0..dims).rev() {
-            at[d] = rest % self.outer[d];
-            rest /= self.outer[d];
+        // Steps of the input forwards, and backwards from the ends of the reversed dimensions.
+        let [mut forwards, mut backwards] = [Dims::from_elem(0, dims), Dims::from_elem(0, dims)];
+        let mut end = 0;
+        for d in 0..dims {
+            let stride = self.input.strides[d];
+            if self.reversed[d] {
+                backwards[d] = stride;
+                end += (self.outer[d] - 1) * stride;
+            } else {
+                forwards[d] = stride;
+            }
         }
+        let mut at = Odometer::new(self.outer, [&self.out.strides[..dims], &forwards, &backwards], self.rows.start);
         for _ in self.rows.clone() {
-            let (mut from, mut to) = (0, 0);
-            for d in 0..dims {
-                let i = at[d];
-                to += i * self.out.strides[d];
-                from += if self.reversed[d] { self.outer[d] - 1 - i } else { i } * self.input.strides[d];
-            }
+            let [to, forwards, backwards] = at.offsets;
             // SAFETY: both rows are within the shape; rows are disjoint.
-            unsafe { self.row(self.input.at(from) as *const T, self.out.at(to) as *mut T) };
-            for d in (0..dims).rev() {
-                at[d] += 1;
-                if at[d] < self.outer[d] {
-                    break;
-                }
-                at[d] = 0;
-            }
+            unsafe { self.row(self.input.at(end + forwards - backwards) as *const T, self.out.at(to) as *mut T) };
+            at.step();
         }
     }
 }

@@ -4,6 +4,7 @@
 //! all rows: one of up to 64 bytes is two pieces of a constant size, which overlap where the row is shorter than both, and
 //! which the compiler turns into a vector each. Longer rows gain nothing.
 
+use super::nontemporal::move_past_cache;
 use super::number_class::Fuse;
 use super::simd::{self, Kernel};
 
@@ -111,6 +112,23 @@ impl RowLoop for Evenly {
 /// All of them are readable at `src` and writable at `dst`; what is written is apart from all that is read.
 pub unsafe fn copy_rows(count: usize, bytes: usize, (src, from): (*const u8, usize), (dst, to): (*mut u8, usize)) {
     for_rows(bytes, Evenly { count, src, from, dst, to });
+}
+
+/// Bytes of a row from which non-temporal stores write whole lines.
+const LINES: usize = 128;
+
+/// `copy_rows` with non-temporal stores, if rows are long enough for them.
+///
+/// # Safety
+/// As for `copy_rows`; call `fence` before any other thread reads what is written.
+pub unsafe fn move_rows(count: usize, bytes: usize, (src, from): (*const u8, usize), (dst, to): (*mut u8, usize)) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bytes < LINES {
+            return copy_rows(count, bytes, (src, from), (dst, to));
+        }
+        (0..count).for_each(|i| move_past_cache(src.add(i * from), dst.add(i * to), bytes));
+    }
 }
 
 /// Elements, each repeated to a row of contiguous memory.
