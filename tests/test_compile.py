@@ -4,7 +4,9 @@ Each test runs a program twice from one seed, plain and compiled, and compares b
 versions and the random stream after every call; then it says which road the calls have taken.
 """
 
+import gc
 import warnings
+import weakref
 
 import pytest
 
@@ -77,12 +79,12 @@ def trail(torch, make, calls, compiled):
 def alike(torch, make, calls=6, road="replay"):
     """Runs both; the last call must have taken `road`."""
     plain, _ = trail(torch, make, calls, False)
-    with warnings.catch_warnings(record=True):
+    with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         ours, roads = trail(torch, make, calls, True)
     for i, (a, b) in enumerate(zip(plain, ours, strict=True)):
         assert a == b, f"call {i} differs, by the road {roads[i]}"
-    assert roads[-1] == road, roads
+    assert roads[-1] == road, (roads, [str(w.message) for w in told])
     return roads
 
 
@@ -129,6 +131,38 @@ def test_a_training_step_replays(torch, name, first):
         return step, lambda i: data[i], state
 
     alike(torch, make)
+
+
+@pytest.mark.parametrize("kind", ["finalizer", "weak set"])
+def test_garbage_of_others_is_not_collected_in_a_watched_call(torch, kind):
+    class Cycle:
+        def __init__(self):
+            self.itself = self
+
+        if kind == "finalizer":
+
+            def __del__(self):
+                pass
+
+    known = weakref.WeakSet()
+
+    @torch.compile
+    def f(x):
+        # More objects than the collector waits for.
+        kept = [[] for _ in range(5000)]
+        return x + len(kept)
+
+    once = gc.get_threshold()
+    try:
+        gc.set_threshold(2000)
+        for _ in range(4):
+            gc.collect()
+            known.add(Cycle())
+            f(torch.ones(3))
+    finally:
+        gc.set_threshold(*once)
+    assert f._compiled_state.road == "replay", f._compiled_state.reasons
+    assert gc.isenabled()
 
 
 def test_the_running_statistics_and_the_random_stream(torch):

@@ -7,6 +7,7 @@ function's code found nothing that a plan would skip, the plan runs from then on
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -291,10 +292,15 @@ def recorded_call(
     calls = _Calls(before)
     here.recording = True
     here.depth += 1
+    # The collector would run finalizers of others' garbage in the middle of the call, as if the function had called them.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         with calls:
             result, recording = _C._compile_record(inputs, outside, function, args, kwargs, numbers)
     finally:
+        if collects:
+            gc.enable()
         here.recording = False
         here.depth -= 1
     return result, recording, calls
