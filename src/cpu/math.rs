@@ -181,6 +181,13 @@ pub fn exp_nonpositive<B: Float, F: Fuse>(x: B) -> B {
     let (n, q) = exp_parts::<B, F>(at_least(x, B::EXP_RANGE.0));
     scale_down(B::ONE + q, n)
 }
+/// exp for x <= 0: below the smallest normal number it is zero.
+#[inline(always)]
+pub fn exp_weight<B: Float, F: Fuse>(x: B) -> B {
+    let least = -B::LAST_POWER * (B::LN2.0 + B::LN2.1); // whose power of two has no exponent bits
+    let (n, q) = exp_parts::<B, F>(at_least(x, least));
+    (B::ONE + q) * n.pow2()
+}
 /// 2^x for x <= 0, for weights that are summed: below the smallest normal number it may be zero.
 #[inline(always)]
 pub fn exp2_weight<B: Float, F: Fuse>(x: B) -> B {

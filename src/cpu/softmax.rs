@@ -2,22 +2,22 @@
 //!
 //! Lines that are dense in memory are processed one by one through a padded buffer of the compute type (f32 for
 //! the half types); lines that do not fit the cache, in pieces that are read three times; short lines, as the columns of
-//! a transposed copy, where lines fill the registers. Other lines advance together, row by row, so that memory is
+//! a copy, where lines fill the registers. Other lines advance together, row by row, so that memory is
 //! accessed in order; exponentials are then computed twice, which costs less than storing them.
 
-use super::arith::{Float, greater};
-use super::lanes::sums;
+mod backward;
+mod forward;
+
+use self::backward::Backward;
+use self::forward::Forward;
+use super::arith::Float;
 use super::lines::Others;
-use super::number_class::Fuse;
 use super::parallel::par_for;
-use super::reduce::reducer::{Lanes, Reducer};
-use super::reduce::reducers::{Max, SumExp};
-use super::simd::{self, Kernel};
+use super::simd;
 use super::strided;
 use super::view::{View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use std::marker::PhantomData;
 
 /// Longest line that is held whole, padded to whole chunks.
 const LINE: usize = 16384;
@@ -27,6 +27,8 @@ const SHORT: usize = 64;
 const COLUMNS: usize = 32;
 /// Elements of the lines of a call, about, if they are that short.
 const CALL: usize = 4096;
+/// The same where the columns are rows of memory, which are read and written faster in longer pieces.
+const CALL_OF_ROWS: usize = 16384;
 /// Neighbouring lines that advance together.
 const TILE: usize = 1024;
 /// Rows summed before their sum is added to the total, to limit rounding errors.
@@ -117,6 +119,9 @@ impl Tile<'_> {
     /// Reads short lines as the columns of `to`.
     fn read_columns<T: Float>(&self, [length, lines]: [usize; 2], to: &mut [T], buffer: &mut [T]) {
         let (to, buffer) = (&mut to[..length * lines], &mut buffer[..length * lines]);
+        if self.across == 1 {
+            return to.chunks_exact_mut(lines).enumerate().for_each(|(i, row)| self.read_row(i, row));
+        }
         let own = self.is_own::<T>();
         if !own {
             for i in 0..lines {
@@ -131,6 +136,9 @@ impl Tile<'_> {
     /// Writes them.
     fn write_columns<T: Float>(&self, [length, lines]: [usize; 2], from: &[T], buffer: &mut [T]) {
         let (from, buffer) = (&from[..length * lines], &mut buffer[..length * lines]);
+        if self.across == 1 {
+            return from.chunks_exact(lines).enumerate().for_each(|(i, row)| self.write_row(i, row));
+        }
         let own = self.is_own::<T>();
         let (to, across) =
             if own { (self.view.at(self.offset), self.across) } else { (buffer.as_mut_ptr().cast(), length) };
@@ -140,6 +148,21 @@ impl Tile<'_> {
             (0..lines).for_each(|i| self.line(i).keep(0, length, buffer[i * length..].as_ptr()));
         }
     }
+}
+
+/// Where groups of `CHUNK` columns start. The last two may overlap; of fewer columns the only group goes on into the next row
+/// of the copy, which is written later.
+fn groups(columns: usize) -> impl Iterator<Item = usize> {
+    (0..columns).step_by(CHUNK).map(move |first| first.min(columns.saturating_sub(CHUNK)))
+}
+/// `CHUNK` elements from `at` on; copies, as LLVM does not know that the buffers lie apart.
+#[inline(always)]
+fn lanes<T: Copy>(x: &[T], at: usize) -> [T; CHUNK] {
+    *x[at..].first_chunk().expect("the buffer has room for a group more than its rows")
+}
+#[inline(always)]
+fn put<T: Copy>(x: &mut [T], at: usize, lanes: [T; CHUNK]) {
+    *x[at..].first_chunk_mut().expect("as above") = lanes;
 }
 
 /// The same lines of all operands, with buffers for a piece of a line or a row of lines.
@@ -156,7 +179,7 @@ struct Job<'a, T, const N: usize> {
 enum Order {
     /// One by one.
     Lines,
-    /// Together, in a transposed copy.
+    /// Together, as the columns of a copy.
     Columns,
     /// Together, row by row.
     Rows,
@@ -172,18 +195,20 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
     let (width, across) = others.pop();
     let dense = width == 1 || views[0].dim(dim).1 <= across[0];
     let order = match dense {
-        true if length <= SHORT && width >= COLUMNS => Order::Columns,
+        // Of other lines only where exponentials would be computed twice.
+        _ if length <= SHORT && width >= COLUMNS && (dense || N == 2) => Order::Columns,
         true => Order::Lines,
         false => Order::Rows,
     };
     let most = match order {
         Order::Rows => TILE,
-        _ => (CALL / length).clamp(1, TILE),
+        Order::Columns => (if dense { CALL } else { CALL_OF_ROWS } / length).min(TILE) / CHUNK * CHUNK,
+        Order::Lines => (CALL / length).clamp(1, TILE),
     };
     let per_row = width.div_ceil(most);
     let room = match order {
         Order::Lines => length.min(LINE).next_multiple_of(CHUNK),
-        Order::Columns => length * most.min(width),
+        Order::Columns => length * most.min(width) + CHUNK,
         Order::Rows => TILE.min(width),
     };
     par_for(others.count() * per_row, (1 << 13) / (length * most.min(width)), |range| {
@@ -205,186 +230,6 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
     });
 }
 
-struct Forward<'a, T> {
-    job: Job<'a, T, 2>,
-    log: bool,
-}
-impl<T: Float> Kernel for Forward<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn run<F: Fuse>(self) {
-        match self.job.order {
-            Order::Lines if self.job.length <= LINE => self.whole::<F>(),
-            Order::Lines => self.pieces::<F>(),
-            Order::Columns => self.columns::<F>(),
-            Order::Rows => self.rows::<F>(),
-        }
-    }
-}
-impl<T: Float> Forward<'_, T> {
-    /// Lines padded with the lowest number, whose exponential is zero.
-    #[inline(always)]
-    fn whole<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, lines, buffers: [a, b, _], .. } = self.job;
-        for i in 0..lines {
-            let (input, out) = (input.line(i), out.line(i));
-            let x = padded(&input, length, a, T::LOWEST);
-            // A NaN is passed over here, and makes the sum NaN.
-            let used = length.min(CHUNK);
-            let most = folded(x, used, T::LOWEST, |most, x| if x > most { x } else { most });
-            let mut sums = [T::ZERO; CHUNK];
-            for (x, y) in x.as_chunks::<CHUNK>().0.iter().zip(b.as_chunks_mut::<CHUNK>().0) {
-                for l in 0..CHUNK {
-                    y[l] = x[l].minus(most).exp_nonpositive::<F>();
-                }
-                for l in 0..CHUNK {
-                    sums[l] = sums[l].plus(y[l]);
-                }
-            }
-            let sum = sums[..used].iter().copied().fold(T::ZERO, T::plus);
-            let to = out.place(0, b.as_mut_ptr());
-            // SAFETY: the line and the buffers have `length` elements.
-            unsafe {
-                if self.log {
-                    let log_sum = sum.ln::<F>();
-                    each([x.as_ptr()], to, length, |[v]| v.minus(most).minus(log_sum));
-                } else {
-                    let scale = T::ONE.divide(sum);
-                    each([b.as_ptr()], to, length, |[v]| v.times(scale));
-                }
-            }
-            out.keep(0, length, b.as_ptr());
-        }
-    }
-
-    #[inline(always)]
-    fn pieces<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, buffers: [a, ..], .. } = self.job;
-        let a = a.as_mut_ptr();
-        let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
-        let mut max = T::LOWEST;
-        for (start, n) in pieces() {
-            let x = input.piece(start, n, a);
-            // SAFETY: the piece has `n` elements.
-            max = greater(max, unsafe { Lanes(Max).block::<F>(x, n) });
-        }
-        let mut sum = T::ZERO;
-        for (start, n) in pieces() {
-            let x = input.piece(start, n, a);
-            // SAFETY: as above.
-            sum = sum.plus(unsafe { Lanes(SumExp::<T, F>(max, PhantomData)).block::<F>(x, n) });
-        }
-        let (scale, log_sum) = (T::ONE.divide(sum), sum.ln::<F>());
-        for (start, n) in pieces() {
-            let x = input.piece(start, n, a);
-            let y = out.place(start, a);
-            // SAFETY: all have `n` elements.
-            unsafe {
-                if self.log {
-                    each([x], y, n, |[v]| v.minus(max).minus(log_sum));
-                } else {
-                    each([x], y, n, |[v]| v.minus(max).exp_nonpositive::<F>().times(scale));
-                }
-            }
-            out.keep(start, n, a);
-        }
-    }
-
-    #[inline(always)]
-    fn columns<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, lines, buffers: [a, b, _], .. } = self.job;
-        input.read_columns([length, lines], a, b);
-        let rows = &mut a[..length * lines];
-        let (mut max, mut sum) = ([T::LOWEST; TILE], [T::ZERO; TILE]);
-        for row in rows.chunks_exact(lines) {
-            max.iter_mut().zip(row).for_each(|(m, &v)| *m = if v > *m { v } else { *m }); // NaN: as in `whole`
-        }
-        let (max, sum) = (&max[..lines], &mut sum[..lines]);
-        for (row, e) in rows.chunks_exact_mut(lines).zip(b.chunks_exact_mut(lines)) {
-            for l in 0..lines {
-                row[l] = row[l].minus(max[l]);
-                e[l] = row[l].exp_nonpositive::<F>();
-                sum[l] = sum[l].plus(e[l]);
-            }
-        }
-        sum.iter_mut().for_each(|s| *s = if self.log { s.ln::<F>() } else { T::ONE.divide(*s) });
-        for (row, e) in rows.chunks_exact_mut(lines).zip(b.chunks_exact(lines)) {
-            match self.log {
-                true => row.iter_mut().zip(&*sum).for_each(|(v, &s)| *v = v.minus(s)),
-                false => row.iter_mut().zip(e).zip(&*sum).for_each(|((v, e), &s)| *v = e.times(s)),
-            }
-        }
-        out.write_columns([length, lines], rows, b);
-    }
-
-    #[inline(always)]
-    fn rows<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, lines, buffers: [row, ..], .. } = self.job;
-        let row = &mut row[..lines];
-        let (mut max, mut sum) = ([T::LOWEST; TILE], [T::ZERO; TILE]);
-        for i in 0..length {
-            input.read_row(i, row);
-            max.iter_mut().zip(&*row).for_each(|(m, &v)| *m = greater(*m, v));
-        }
-        for first in (0..length).step_by(ROWS) {
-            let mut part = [T::ZERO; TILE];
-            for i in first..length.min(first + ROWS) {
-                input.read_row(i, row);
-                part.iter_mut()
-                    .zip(&*row)
-                    .zip(&max)
-                    .for_each(|((s, v), &m)| *s = s.plus(v.minus(m).exp_nonpositive::<F>()));
-            }
-            sum.iter_mut().zip(&part).for_each(|(s, &p)| *s = s.plus(p));
-        }
-        for s in &mut sum[..lines] {
-            *s = if self.log { s.ln::<F>() } else { T::ONE.divide(*s) };
-        }
-        for i in 0..length {
-            input.read_row(i, row);
-            if self.log {
-                row.iter_mut().zip(&max).zip(&sum).for_each(|((v, &m), &s)| *v = v.minus(m).minus(s));
-            } else {
-                row.iter_mut()
-                    .zip(&max)
-                    .zip(&sum)
-                    .for_each(|((v, &m), &s)| *v = v.minus(m).exp_nonpositive::<F>().times(s));
-            }
-            out.write_row(i, row);
-        }
-    }
-}
-
-/// A line in the buffer, with `rest` up to a whole chunk.
-#[inline(always)]
-fn padded<'a, T: Float>(line: &Tile, length: usize, buffer: &'a mut [T], rest: T) -> &'a [T] {
-    let buffer = &mut buffer[..length.next_multiple_of(CHUNK)];
-    let at = line.view.at(line.offset);
-    // SAFETY: lines lie inside the operands.
-    unsafe {
-        if line.is_own::<T>() {
-            buffer.as_mut_ptr().copy_from_nonoverlapping(at as *const T, length);
-        } else {
-            load(line.view.dtype, at, line.along, length, buffer.as_mut_ptr());
-        }
-    }
-    buffer[length..].fill(rest);
-    buffer
-}
-
-/// All elements of whole chunks, folded lane by lane; lanes beyond the first `used` hold only `start`. The chain over the
-/// lanes overlaps with the work on the next line.
-#[inline(always)]
-fn folded<T: Copy>(x: &[T], used: usize, start: T, f: impl Fn(T, T) -> T) -> T {
-    let mut lanes = [start; CHUNK];
-    for x in x.as_chunks::<CHUNK>().0 {
-        for l in 0..CHUNK {
-            lanes[l] = f(lanes[l], x[l]);
-        }
-    }
-    lanes[..used].iter().copied().fold(start, f)
-}
-
 /// `y[i] = f(x[i])` for `n` elements; `y` may be one of the operands.
 ///
 /// SAFETY: all must hold `n` elements, and be identical or not overlap.
@@ -393,108 +238,6 @@ unsafe fn each<T: Copy, const N: usize>(x: [*const T; N], y: *mut T, n: usize, f
     for i in 0..n {
         // SAFETY: the caller's promise.
         unsafe { *y.add(i) = f(x.map(|x| *x.add(i))) }
-    }
-}
-
-struct Backward<'a, T> {
-    /// The output, its gradient, and the result.
-    job: Job<'a, T, 3>,
-    log: bool,
-}
-impl<T: Float> Kernel for Backward<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn run<F: Fuse>(self) {
-        match self.job.order {
-            Order::Lines => self.lines::<F>(),
-            Order::Columns => self.columns::<F>(),
-            Order::Rows => self.rows::<F>(),
-        }
-    }
-}
-impl<T: Float> Backward<'_, T> {
-    #[inline(always)]
-    fn lines<F: Fuse>(self) {
-        let Job { tiles, length, lines, buffers, .. } = self.job;
-        let [a, b, _] = buffers.map(|b| b.as_mut_ptr());
-        let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
-        for [output, grad, out] in (0..lines).map(|i| tiles.map(|tile| tile.line(i))) {
-            let mut sum = T::ZERO;
-            for (start, n) in pieces() {
-                // SAFETY: the pieces have `n` elements.
-                let g = unsafe { std::slice::from_raw_parts(grad.piece(start, n, b), n) };
-                let [more] = if self.log {
-                    sums([g], |g| g)
-                } else {
-                    // SAFETY: as above.
-                    let y = unsafe { std::slice::from_raw_parts(output.piece(start, n, a), n) };
-                    sums([g, y], |[g, y]| [g.times(y)])
-                };
-                sum = sum.plus(more);
-            }
-            for (start, n) in pieces() {
-                let (g, y, to) = (grad.piece(start, n, b), output.piece(start, n, a), out.place(start, a));
-                // SAFETY: all have `n` elements.
-                unsafe {
-                    if self.log {
-                        each([g, y], to, n, |[g, y]| g.minus(y.exp::<F>().times(sum)));
-                    } else {
-                        each([g, y], to, n, |[g, y]| y.times(g.minus(sum)));
-                    }
-                }
-                out.keep(start, n, a);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn columns<F: Fuse>(self) {
-        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b, c], .. } = self.job;
-        output.read_columns([length, lines], a, c);
-        grad.read_columns([length, lines], b, c);
-        let (y, g) = (&a[..length * lines], &mut b[..length * lines]);
-        let mut sum = [T::ZERO; TILE];
-        let sum = &mut sum[..lines];
-        for (g, y) in g.chunks_exact(lines).zip(y.chunks_exact(lines)) {
-            match self.log {
-                true => sum.iter_mut().zip(g).for_each(|(s, &g)| *s = s.plus(g)),
-                false => sum.iter_mut().zip(g).zip(y).for_each(|((s, g), &y)| *s = s.plus(g.times(y))),
-            }
-        }
-        for (g, y) in g.chunks_exact_mut(lines).zip(y.chunks_exact(lines)) {
-            let terms = g.iter_mut().zip(y).zip(&*sum);
-            match self.log {
-                true => terms.for_each(|((g, y), &s)| *g = g.minus(y.exp::<F>().times(s))),
-                false => terms.for_each(|((g, y), &s)| *g = y.times(g.minus(s))),
-            }
-        }
-        out.write_columns([length, lines], g, c);
-    }
-
-    #[inline(always)]
-    fn rows<F: Fuse>(self) {
-        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b, _], .. } = self.job;
-        let (y, g) = (&mut a[..lines], &mut b[..lines]);
-        let mut sum = [T::ZERO; TILE];
-        for i in 0..length {
-            grad.read_row(i, g);
-            if self.log {
-                sum.iter_mut().zip(&*g).for_each(|(s, &g)| *s = s.plus(g));
-            } else {
-                output.read_row(i, y);
-                sum.iter_mut().zip(&*g).zip(&*y).for_each(|((s, g), &y)| *s = s.plus(g.times(y)));
-            }
-        }
-        for i in 0..length {
-            grad.read_row(i, g);
-            output.read_row(i, y);
-            if self.log {
-                g.iter_mut().zip(&*y).zip(&sum).for_each(|((g, y), &s)| *g = g.minus(y.exp::<F>().times(s)));
-            } else {
-                g.iter_mut().zip(&*y).zip(&sum).for_each(|((g, y), &s)| *g = y.times(g.minus(s)));
-            }
-            out.write_row(i, g);
-        }
     }
 }
 
@@ -548,6 +291,53 @@ mod tests {
         }
         check(&mut rng, DType::F32, &[3, 5000], false, 1e-5);
         check(&mut rng, DType::F32, &[300, 700], true, 1e-5);
+        for s in [&[90, 10][..], &[70, 64], &[37, 5, 40], &[33, 1], &[2000, 3], &[6, 33, 33]] {
+            for log in [true, false, true, false] {
+                check(&mut rng, DType::F32, s, log, 1e-5);
+                check(&mut rng, DType::F64, s, log, 1e-12);
+                check(&mut rng, DType::BF16, s, log, 2e-2);
+            }
+        }
+    }
+
+    /// Lines of few elements in both orders of memory and of many: one far below the maximum has a subnormal exponential.
+    #[test]
+    fn the_smallest_results_are_kept() {
+        let line = |n: usize| move |i: usize| [0.0, -95.0, f64::NEG_INFINITY, -100.0, -3.0][i % n % 5];
+        for (s, dim) in [([50, 10], 1), ([10, 50], 0), ([3, 1000], 1), ([1000, 3], 0), ([2, 20000], 1)] {
+            let n = s[dim];
+            let at = |i: usize| if dim == 1 { i % n } else { i / s[1] };
+            let x: Vec<f64> = (0..s[0] * s[1]).map(|i| line(n)(at(i))).collect();
+            let sum: f64 = (0..n).map(|i| line(n)(i).exp()).sum();
+            let (input, out) = (Array::of(DType::F32, &s, &x), Array::zeros(DType::F32, &s));
+            softmax(input.view(), dim, out.view(), false).unwrap();
+            for (y, x) in out.reals().iter().zip(&x) {
+                let want = x.exp() / sum;
+                assert!((y - want).abs() <= 1e-6 * want + 2.0 * f32::from_bits(1) as f64, "{s:?} {x}: {y}, not {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn nan_and_infinity_spoil_their_line_alone() {
+        let (n, inf) = (6, f64::INFINITY);
+        for lines in [5, 40] {
+            let mut x = vec![0.5; n * lines];
+            x[n + 2] = f64::NAN;
+            x[2 * n + 1] = inf;
+            (3 * n..4 * n).for_each(|i| x[i] = -inf);
+            let (input, out) = (Array::of(DType::F32, &[lines, n], &x), Array::zeros(DType::F32, &[lines, n]));
+            for log in [false, true] {
+                softmax(input.view(), 1, out.view(), log).unwrap();
+                let y = out.reals();
+                let plain = if log { -(n as f64).ln() } else { 1.0 / n as f64 };
+                assert!(y.chunks(n).enumerate().all(|(i, y)| match i {
+                    1 | 3 => y.iter().all(|v| v.is_nan()),
+                    2 => y[1].is_nan(),
+                    _ => y.iter().all(|v| (v - plain).abs() < 1e-6),
+                }));
+            }
+        }
     }
 
     #[test]

@@ -82,11 +82,16 @@ pub fn lu<T: Real, const N: usize, const C: usize>(a: &mut Block<T, N, N>, b: &m
         let pivot = a[j][j];
         let zero = each(&pivot, |p| p == T::default());
         found.singular = pairs(&found.singular, &zero, |s, zero| if s == 0 && zero { j as i32 + 1 } else { s });
+        // Below a zero pivot nothing changes. What is written is no choice between something and what was read there: that would
+        // be a masked store (`arith::greater`).
+        let divisor = choose(&zero, &[T::one(); LANES], &pivot);
         for i in j + 1..N {
-            let factor = choose(&zero, &a[i][j], &pairs(&a[i][j], &pivot, |x, p| x / p));
+            let factor = pairs(&a[i][j], &divisor, |x, d| x / d);
             a[i][j] = factor;
             for c in j + 1..N {
-                a[i][c] = choose(&zero, &a[i][c], &minus_product(&a[i][c], &factor, &a[j][c]));
+                let product = pairs(&factor, &a[j][c], |f, y| f * y);
+                let product = choose(&zero, &[T::default(); LANES], &product);
+                a[i][c] = pairs(&a[i][c], &product, |x, p| x - p);
             }
         }
     }

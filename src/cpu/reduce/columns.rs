@@ -2,7 +2,7 @@
 
 use super::driver::{Job, PART};
 use super::loop_nest::LoopNest;
-use super::reducer::{Columns, Merge, Reducer};
+use super::reducer::{Columns, Finish, Merge, Reducer, run_for};
 use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
 use crate::cpu::view::{SendPtr, load};
@@ -108,8 +108,10 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
     unsafe fn write_tile(&self, t: &Tiling, unit: usize, acc: &[R::Acc]) {
         let (_, offset, n) = t.tile(unit);
         // Bounded by the width of a tile.
-        let y: Vec<R::Out> = acc.iter().map(|&a| self.rule.finish(a, self.total)).collect();
-        // SAFETY: the tile lies inside the output.
+        let mut y = Vec::with_capacity(n);
+        let results = &mut y.spare_capacity_mut()[..n];
+        simd::run(Finish { rule: self.rule, acc: &acc[..n], count: self.total, results, mark: self.mark });
+        // SAFETY: the tile lies inside the output, and all its results have been written.
         unsafe { self.write(offset, t.out_stride, y.as_ptr(), n) }
     }
 
@@ -176,7 +178,7 @@ impl<T: Element, R: Reducer<T>> Job<'_, T, R> {
                 at.step();
             }
             // SAFETY: the rows and `acc` have `n` elements each.
-            simd::run(unsafe { Columns::new(self.rule, &rows[..count], n, acc.as_mut_ptr()) });
+            run_for::<T, R, _>(unsafe { Columns::new(self.rule, &rows[..count], n, acc.as_mut_ptr()) });
             if (first + count).is_multiple_of(ROWS) && first + count < to {
                 // Bounded as above.
                 self.push(&mut stack, std::mem::replace(&mut acc, vec![self.rule.empty(); n]));

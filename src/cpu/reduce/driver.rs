@@ -40,7 +40,10 @@ pub unsafe fn run<T: Element, R: Reducer<T>>(
     // SAFETY: only the strides of what is folded are read, which all are zero.
     let folded = LoopNest::new(&input, &unsafe { out.seen_as(out.shape, &none) }, reduced);
     let dense = |n: &LoopNest| n.input.last().copied().unwrap_or(usize::MAX);
-    let few = folded.shape.last().is_none_or(|&n| n < 16) && kept.shape.last().is_some_and(|&n| n >= 64);
+    // Several short runs for each result; single ones are transposed (`rows.rs`).
+    let few = folded.shape.len() > 1
+        && folded.shape.last().is_some_and(|&n| n < 16)
+        && kept.shape.last().is_some_and(|&n| n >= 64);
     let job = Job { rule, input, out, total: folded.count(), mark: std::marker::PhantomData::<T> };
     if kept.count() == 1 && job.total <= R::BLOCK && job.total > 0 && folded.shape.len() <= 1 {
         // Small and in one run: skip the planning.

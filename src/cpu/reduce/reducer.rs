@@ -8,6 +8,10 @@ use crate::cpu::number_class::Fuse;
 use crate::cpu::simd::{self, Kernel};
 use crate::dtype::Element;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+/// Longest runs that are folded as columns for any rule.
+pub const LONGEST_TRANSPOSED: usize = 64;
 
 /// A reduction of blocks of `T`.
 pub trait Reducer<T: Copy>: Copy + Send + Sync {
@@ -17,6 +21,8 @@ pub trait Reducer<T: Copy>: Copy + Send + Sync {
     const BLOCK: usize = 1 << 12;
     /// Whether it computes much for each element, so that AVX-512 serves it better.
     const COMPUTES: bool = false;
+    /// Up to which length the runs of several results are folded together, as the columns of a transposed copy.
+    const TRANSPOSED: usize = 15;
     /// The accumulator of an empty reduction.
     fn empty(self) -> Self::Acc;
     /// Folds `n` contiguous elements.
@@ -108,6 +114,24 @@ impl<T: Copy, R: Reducer<T>> Kernel for Merge<'_, T, R> {
     fn run<F: Fuse>(self) {
         let rule = self.rule;
         self.into.iter_mut().zip(self.from).for_each(|(a, &b)| *a = rule.merge(*a, b));
+    }
+}
+
+/// The results of a row of accumulators of `count` elements each, as such a loop.
+pub struct Finish<'a, T: Copy, R: Reducer<T>> {
+    pub rule: R,
+    pub acc: &'a [R::Acc],
+    pub count: usize,
+    pub results: &'a mut [MaybeUninit<R::Out>],
+    pub mark: PhantomData<T>,
+}
+impl<T: Copy, R: Reducer<T>> Kernel for Finish<'_, T, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        for (result, &acc) in self.results.iter_mut().zip(self.acc) {
+            result.write(self.rule.finish(acc, self.count));
+        }
     }
 }
 

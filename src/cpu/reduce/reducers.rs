@@ -3,7 +3,7 @@
 //! Maxima and minima propagate NaN, as in PyTorch (`arith::greater`). The log of a sum of exponentials reads a block
 //! twice: for its maximum first, so that no exponential overflows.
 
-use super::reducer::{Lanes, Reducer, Step};
+use super::reducer::{LONGEST_TRANSPOSED, Lanes, Reducer, Step};
 use crate::cpu::arith::{Arith, Float, Magnitude, Ordered, greater, lesser};
 use crate::cpu::number_class::{Fuse, Plain};
 use crate::dtype::Truth;
@@ -286,10 +286,17 @@ fn shift<T: Float>(max: T) -> T {
     if max.abs() == T::HIGHEST { T::ZERO } else { max }
 }
 
+/// The sum of exponentials less their maximum. That of infinity is infinite: `inf - inf` is no number.
+#[inline(always)]
+fn unless_infinite<T: Float>(max: T, sum: T) -> T {
+    if max == T::HIGHEST { max } else { sum }
+}
+
 impl<T: Float> Reducer<T> for LogSumExp {
     type Acc = (T, T);
     type Out = T;
     const COMPUTES: bool = true;
+    const TRANSPOSED: usize = LONGEST_TRANSPOSED;
     fn empty(self) -> (T, T) {
         (T::LOWEST, T::ZERO)
     }
@@ -298,26 +305,26 @@ impl<T: Float> Reducer<T> for LogSumExp {
         // SAFETY: the caller guarantees `n` elements.
         unsafe {
             let max = Lanes(Max).block::<F>(x, n);
-            (max, Lanes(SumExp::<T, F>(shift(max), PhantomData)).block::<F>(x, n))
+            let sum = Lanes(SumExp::<T, F>(shift(max), PhantomData)).block::<F>(x, n);
+            (max, unless_infinite(max, sum))
         }
     }
     #[inline(always)]
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut (T, T)) {
+        const WIDE: usize = 16;
+        const NARROW: usize = 4;
+        let (wide, narrow) = (width / WIDE * WIDE, width / NARROW * NARROW);
         // SAFETY: the caller guarantees `width` elements of each row and of `acc`.
         unsafe {
-            // Bounded by the width of a tile.
-            let mut max = vec![T::LOWEST; width];
-            for row in rows {
-                (0..width).for_each(|j| max[j] = greater(max[j], *row.add(j)));
+            for at in (0..wide).step_by(WIDE) {
+                self.group::<T, F, WIDE>(rows, at, acc);
             }
-            // Bounded by the width of a tile.
-            let mut sum = vec![T::ZERO; width];
-            // Bounded by the width of a tile.
-            let by: Vec<T> = max.iter().map(|&m| shift(m)).collect();
-            for row in rows {
-                (0..width).for_each(|j| sum[j] = sum[j].plus((*row.add(j)).minus(by[j]).exp::<F>()));
+            for at in (wide..narrow).step_by(NARROW) {
+                self.group::<T, F, NARROW>(rows, at, acc);
             }
-            (0..width).for_each(|j| *acc.add(j) = Reducer::<T>::merge(self, *acc.add(j), (max[j], sum[j])));
+            for at in narrow..width {
+                self.group::<T, F, 1>(rows, at, acc);
+            }
         }
     }
     #[inline(always)]
@@ -331,12 +338,54 @@ impl<T: Float> Reducer<T> for LogSumExp {
         };
         (max, to(a).plus(to(b)))
     }
+    #[inline(always)]
     fn finish(self, (max, sum): (T, T), _: usize) -> T {
         shift(max).plus(sum.ln::<Plain>())
     }
 }
 
-/// The sum of `exp(x - shift)`.
+impl LogSumExp {
+    /// Folds `L` columns from `at` on. Plain loops, for iterators and `map` would keep the lanes in memory.
+    ///
+    /// # Safety
+    /// Rows and `acc` have them.
+    #[inline(always)]
+    unsafe fn group<T: Float, F: Fuse, const L: usize>(self, rows: &[*const T], at: usize, acc: *mut (T, T)) {
+        let (mut max, mut by, mut sum) = ([T::LOWEST; L], [T::ZERO; L], [T::ZERO; L]);
+        for &row in rows {
+            // SAFETY: the caller's promise.
+            let x = unsafe { &*row.add(at).cast::<[T; L]>() };
+            for l in 0..L {
+                max[l] = greater(max[l], x[l]);
+            }
+        }
+        for l in 0..L {
+            by[l] = shift(max[l]);
+        }
+        for &row in rows {
+            // SAFETY: the caller's promise.
+            let x = unsafe { &*row.add(at).cast::<[T; L]>() };
+            for l in 0..L {
+                sum[l] = sum[l].plus(x[l].minus(by[l]).exp_weight::<F>());
+            }
+        }
+        for l in 0..L {
+            sum[l] = unless_infinite(max[l], sum[l]);
+        }
+        // SAFETY: the caller's promise.
+        let acc = unsafe { std::slice::from_raw_parts_mut(acc.add(at), L) };
+        for l in 0..L {
+            acc[l] = if acc[l] == self.empty() { (max[l], sum[l]) } else { merged(acc[l], (max[l], sum[l])) };
+        }
+    }
+}
+/// As `LogSumExp::merge`, and not where columns are folded.
+#[inline(never)]
+fn merged<T: Float>(a: (T, T), b: (T, T)) -> (T, T) {
+    Reducer::<T>::merge(LogSumExp, a, b)
+}
+
+/// The sum of `exp(x - shift)`, where nothing exceeds the shift; what would be subnormal is left out.
 #[derive(Clone, Copy)]
 pub struct SumExp<T, F>(pub T, pub PhantomData<fn() -> F>);
 impl<T: Float, F: Fuse> Step<T> for SumExp<T, F> {
@@ -348,7 +397,7 @@ impl<T: Float, F: Fuse> Step<T> for SumExp<T, F> {
     }
     #[inline(always)]
     fn step(self, acc: T, x: T) -> T {
-        acc.plus(x.minus(self.0).exp::<F>())
+        acc.plus(x.minus(self.0).exp_weight::<F>())
     }
     #[inline(always)]
     fn merge(self, a: T, b: T) -> T {

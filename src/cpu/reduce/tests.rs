@@ -118,6 +118,41 @@ fn nan_and_infinity() {
     close(&b.reals()[..2], &[nan, f64::INFINITY], 0.0);
 }
 
+/// As rows, as columns, and as rows that are folded as columns.
+#[test]
+fn the_log_of_a_sum_of_any_exponentials() {
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let lines = [
+        ([1.0, 2.0, 3.0, -inf], 3.4076059644443806),
+        ([-inf; 4], -inf),
+        ([5.0, inf, 1000.0, -inf], inf),
+        ([inf; 4], inf),
+        ([nan, inf, 0.0, 1.0], nan),
+        ([-1000.0, -1100.0, -inf, -1001.0], -999.6867383124818),
+        ([88.0, 87.0, 1e-3, -1e3], 88.31326168751822),
+        ([-100.0; 4], -98.61370563888011),
+    ];
+    for count in [8, 64, 21, 300] {
+        let line = |i: usize| lines[i % lines.len()];
+        let want: Vec<f64> = (0..count).map(|i| line(i).1).collect();
+        for dtype in [DType::F32, DType::F64] {
+            let rows: Vec<f64> = (0..count).flat_map(|i| line(i).0).collect();
+            let (a, b) = (Array::of(dtype, &[count, 4], &rows), Array::zeros(dtype, &[count, 1]));
+            reduce(Reduce::LogSumExp, a.view(), &[1], b.view()).unwrap();
+            close(&b.reals(), &want, 1e-6);
+            for repeats in [1, 40] {
+                let columns: Vec<f64> =
+                    (0..4 * repeats).flat_map(|r| (0..count).map(move |i| line(i).0[r % 4])).collect();
+                let (a, b) =
+                    (Array::of(dtype, &[4 * repeats, count], &columns), Array::zeros(dtype, &[1, count]));
+                reduce(Reduce::LogSumExp, a.view(), &[0], b.view()).unwrap();
+                let want: Vec<f64> = want.iter().map(|w| w + (repeats as f64).ln()).collect();
+                close(&b.reals(), &want, 1e-6);
+            }
+        }
+    }
+}
+
 #[test]
 fn the_bits_do_not_depend_on_the_threads() {
     let mut rng = Rng(77);
