@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from .. import _C
+from ._grads import Opaque
 from ._tensor import coo, is_sparse
 
 _turn = threading.Lock()
@@ -17,11 +18,13 @@ def add(a, b):
 
 def accumulate(leaf, grad):
     """Adds to `leaf.grad`: in place, unless the sum is recorded or a dense gradient comes to a sparse one."""
+    masked = not is_sparse(grad) and isinstance(grad, Opaque)
+    grad = grad._as_result() if masked else grad
     with _turn:
         old = leaf.grad
         if old is None:
             leaf.grad = grad if _C.is_grad_enabled() else grad.detach().clone()
-        elif _C.is_grad_enabled() or (is_sparse(old) and not is_sparse(grad)):
+        elif _C.is_grad_enabled() or masked or (is_sparse(old) and not is_sparse(grad)):
             leaf.grad = add(old, grad)
         else:
             old.add_(grad)

@@ -67,7 +67,7 @@ def refuse(name, layout):
     raise NotImplementedError(f"{name}: not implemented for {layout._name} tensors. Hint: call .to_dense().")
 
 
-class SparseTensor(_protocols.Protocols, _grads.Gradients, Tensor):
+class SparseTensor(_protocols.Protocols, _grads.Opaque, Tensor):
     """What the layouts have in common. Objects are made by `sparse_coo_tensor` and its kin, never by the class."""
 
     _value: Tensor
@@ -261,5 +261,3 @@ class CompressedTensor(SparseTensor):
             )
         return getattr(self, attribute).detach()
 
-
-_C._set_opaque_class(SparseTensor)
