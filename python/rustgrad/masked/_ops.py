@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import _C, _formats
-from .._C import Tensor
 from .._base import ops, tensor
+from .._C import Tensor
 from .._dtype_info import iinfo
 
 _PREFIX = "masked."

@@ -12,7 +12,10 @@ _turn = threading.Lock()
 
 
 def add(a, b):
-    """The sum of two gradients, sparse if both are."""
+    """The sum of two gradients, sparse if both are, masked if one is."""
+    masked = [t for t in (a, b) if not is_sparse(t) and isinstance(t, Opaque)]
+    if masked:
+        return masked[0]._added(b if masked[0] is a else a)
     return b + a if is_sparse(a) and not is_sparse(b) else a + b
 
 
@@ -25,7 +28,7 @@ def accumulate(leaf, grad):
         if old is None:
             leaf.grad = grad if _C.is_grad_enabled() else grad.detach().clone()
         elif _C.is_grad_enabled() or masked or (is_sparse(old) and not is_sparse(grad)):
-            leaf.grad = add(old, grad)
+            leaf.grad = old + grad if masked else add(old, grad)
         else:
             old.add_(grad)
 

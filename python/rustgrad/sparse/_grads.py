@@ -94,6 +94,10 @@ class Gradients:
                 return other._value
         return sparse_mask(other, self)._value
 
+    def _started(self, grad):
+        """The gradient that backward begins with here."""
+        return self._aligned(grad, "grad")
+
     @property
     def data(self) -> Any:
         """The same parts without history; assigning gives the tensor other parts."""
@@ -190,7 +194,7 @@ _C._set_opaque_class(Opaque)
 def gradient_as_values(output, grad):
     """The gradient that the engine takes for an output."""
     if isinstance(output, Gradients) and grad is not None:
-        return output._aligned(grad, "grad")
+        return output._started(grad)
     return grad._all_elements() if isinstance(grad, Opaque) else grad
 
 

@@ -260,4 +260,3 @@ class CompressedTensor(SparseTensor):
                 f"{name} expected sparse {wanted} compressed tensor layout but got {_printing.NAMES[self._layout]}"
             )
         return getattr(self, attribute).detach()
-

@@ -9,3 +9,7 @@ from .core import MaskedTensor as MaskedTensor
 from .core import is_masked_tensor as is_masked_tensor
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
+
+
+def __dir__() -> list[str]:
+    return __all__

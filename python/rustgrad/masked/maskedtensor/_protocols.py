@@ -38,7 +38,9 @@ def _refused(name):
 
 def _for_subclasses(name):
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(f".{name}() is not supported for tensor subclasses, got {type(self).__name__}. Hint: .to_tensor(value)")
+        raise RuntimeError(
+            f".{name}() is not supported for tensor subclasses, got {type(self).__name__}. Hint: .to_tensor(value)"
+        )
 
     method.__name__ = name
     method.__doc__ = "RuntimeError: a masked-out element is no number."
@@ -66,12 +68,13 @@ class Protocols(_Protocols):
 
     def contiguous(self, memory_format: Any = None) -> Any:
         """The tensor with contiguous data and mask; itself if they are. ValueError: the data is sparse."""
-        from .core import made
+        from ._gradients import Call
 
         self._check_dense()
         if self._value.is_contiguous():
             return self
-        return made(self._value.contiguous(), self._mask.contiguous())
+        call = Call()
+        return call.give(call.take(self).contiguous(), self._mask.contiguous())
 
     def _check_dense(self):
         if self._value.layout is not _formats.strided:
@@ -100,6 +103,7 @@ class Protocols(_Protocols):
         Raises:
             TypeError: the layout is none for masked tensors.
         """
+        from ._gradients import data_of
         from .core import made
 
         layout = _formats.sparse_coo if layout is None else layout
@@ -110,7 +114,7 @@ class Protocols(_Protocols):
         dense = self.to_dense()
         mask = dense._mask.to_sparse() if layout is _formats.sparse_coo else dense._mask.to_sparse_csr()
         mask = mask.coalesce() if layout is _formats.sparse_coo else mask
-        return made(dense._value.sparse_mask(mask), mask)
+        return made(data_of(dense).sparse_mask(mask), mask)
 
     def to_sparse_coo(self) -> Any:
         """A masked tensor of the layout `sparse_coo` with the elements that are let through."""
@@ -130,11 +134,19 @@ class Protocols(_Protocols):
         return self._map_parts(lambda t: t.to(device, non_blocking=non_blocking, copy=copy), dtype)
 
     def _map_parts(self, move, dtype=None):
+        from ._gradients import Call
         from .core import made
 
-        value = move(self._value)
-        value = value if dtype is None else value.to(dtype)
-        return self if value is self._value else made(value, move(self._mask))
+        def moved(data):
+            return move(data) if dtype is None else move(data).to(dtype)
+
+        value = moved(self._value)
+        if value is self._value:
+            return self
+        if not value.requires_grad or value.layout is not _formats.strided:
+            return made(value, move(self._mask))
+        call = Call()
+        return call.give(moved(call.take(self)), move(self._mask))
 
     def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
         """The tensor on a GPU."""

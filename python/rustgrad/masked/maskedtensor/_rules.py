@@ -9,7 +9,7 @@ from ..._C import Tensor, ops
 from ..._rule_names import OPERATORS, REFLECTED, op_of, places
 from .. import _ops as _functions
 from . import binary, passthrough, reductions, unary
-from ._gradients import entered
+from ._gradients import Call, data_of, write
 from .core import is_masked_tensor, made, refuse
 
 # What a method of the tensor answers, also where it is asked as a function.
@@ -29,14 +29,21 @@ def _where(condition, input=None, other=None):
     parts = [a for a in (input, other) if is_masked_tensor(a)]
     if any(a.layout is not _formats.strided for a in parts):
         refuse("where", " of sparse data")
-    masks = [a._mask if is_masked_tensor(a) else ops["ones_like"](condition, dtype=parts[0]._mask.dtype) for a in (input, other)]
+    masks = [
+        a._mask if is_masked_tensor(a) else ops["ones_like"](condition, dtype=parts[0]._mask.dtype)
+        for a in (input, other)
+    ]
     mask = ops["where"](condition, *masks)
-    data = [a._value if is_masked_tensor(a) else _let_in(a, mask) for a in (input, other)]
-    return made(ops["where"](condition, *data), mask)
+    call = Call()
+    chosen = (lambda seen: seen & condition), (lambda seen: seen & ~condition)
+    data = [_chosen(call, a, mask, place) for a, place in zip((input, other), chosen, strict=True)]
+    return call.give(ops["where"](condition, *data), mask)
 
 
-def _let_in(a, mask):
-    return entered(a, mask) if isinstance(a, Tensor) else a
+def _chosen(call, a, mask, adjoint):
+    if is_masked_tensor(a):
+        return call.take(a, adjoint)
+    return call.enter(a, mask, adjoint) if isinstance(a, Tensor) else a
 
 
 def _where_of(self, condition, other):
@@ -60,19 +67,19 @@ def _clone(self, *, memory_format=None):
     if self.layout is not _formats.strided:
         return made(self._value.clone(), self._mask.clone())
     options = {} if memory_format is None else {"memory_format": memory_format}
-    return made(self._value.clone(**options), self._mask.clone(**options))
+    call = Call()
+    return call.give(call.take(self).clone(**options), self._mask.clone(**options))
 
 
 def _copy_(self, src, non_blocking=False):
     """The elements of another tensor; the mask stays. TypeError: a dense tensor is to be written."""
     if not is_masked_tensor(self):
         raise TypeError("copy_: a dense tensor is not written from a masked one. Hint: see .to_tensor(value)")
-    self._value.copy_(src._value if is_masked_tensor(src) else src)
-    return self
+    return write(self, Tensor.copy_, Call(), data_of(src) if is_masked_tensor(src) else src)
 
 
 def _detach_(self):
-    self._value = self._value.detach()
+    self._set(self.detach())
     return self
 
 

@@ -6,9 +6,9 @@ from ... import _formats
 from ... import _ops as _torch_ops
 from ..._C import Tensor
 from ...sparse._tensor import is_sparse
-from ._gradients import entered
-from ._parts import values, with_values
-from .core import _masks_match, is_masked_tensor, made, refuse
+from ._gradients import Call, write
+from ._parts import with_values
+from .core import _masks_match, is_masked_tensor, refuse
 
 __all__: list[str] = []
 
@@ -31,7 +31,7 @@ NATIVE_BINARY_FNS = [getattr(_aten, name) for name in BINARY_NAMES]
 NATIVE_INPLACE_BINARY_FNS = [getattr(_aten, name) for name in INPLACE_BINARY_NAMES]
 
 
-def _operands(args, kwargs, name):
+def _operands(args, kwargs, name, call):
     """(operands as values, the masked one). ValueError: masks or layouts differ."""
     if len(args) == 1 and "other" in kwargs:
         args = (args[0], kwargs.pop("other"))
@@ -45,39 +45,39 @@ def _operands(args, kwargs, name):
         if not _masks_match(*masked):
             raise ValueError("Input masks must match. If you need support for this, please open an issue on Github.")
     model = masked[0]
-    return [_operand(a, model, name) for a in args], model
+    return [_operand(a, model, name, call) for a in args], model
 
 
-def _operand(a, model, name):
+def _operand(a, model, name, call):
     if is_masked_tensor(a):
-        return values(a._value)
+        return call.take(a)
     if not isinstance(a, Tensor):
         return a
     if model.layout is not _formats.strided:
         if a.dim() == 0:
             return a
-        return a.expand(model.shape).sparse_mask(model._value)._value if not is_sparse(a) else a.sparse_mask(model._value)._value
+        return (
+            a.expand(model.shape).sparse_mask(model._value)._value
+            if not is_sparse(a)
+            else a.sparse_mask(model._value)._value
+        )
     if is_sparse(a):
         refuse(name, " and a sparse tensor")
-    if a.requires_grad:
-        shape = _broadcast(model.shape, a.shape)
-        return entered(a, model._mask.expand(shape), shape)
-    return a
-
-
-def _broadcast(*shapes):
+    if not a.requires_grad:
+        return a
     from ... import broadcast_shapes
 
-    return broadcast_shapes(*shapes)
+    return call.enter(a, model._mask.expand(broadcast_shapes(model.shape, a.shape)))
 
 
 def binary(op, name):
     """The rule of a function of two operands, of which one is masked at least."""
 
     def rule(*args, **kwargs):
-        operands, model = _operands(args, kwargs, name)
+        call = Call()
+        operands, model = _operands(args, kwargs, name, call)
         data, mask = with_values(model._value, op(*operands, **kwargs)), model._mask
-        return made(data, (mask if mask.shape == data.shape else mask.expand(data.shape)).clone())
+        return call.give(data, (mask if mask.shape == data.shape else mask.expand(data.shape)).clone())
 
     return rule
 
@@ -86,10 +86,11 @@ def written(op, name):
     """The rule of a function that writes on the data of its first operand. TypeError: that one is not masked."""
 
     def rule(*args, **kwargs):
-        operands, _ = _operands(args, kwargs, name)
         if not is_masked_tensor(args[0]):
             raise TypeError(f"{name}: a dense tensor is not written from a masked one. Hint: see .to_tensor(value)")
-        op(*operands, **kwargs)
-        return args[0]
+        self = args[0]
+        call = Call()
+        (_, other), _ = _operands(args, kwargs, name, call)
+        return write(self, op, call, other, **kwargs)
 
     return rule

@@ -149,8 +149,9 @@ class MaskedTensor(Protocols, Opaque, Tensor):
 
     def get_data(self) -> Tensor:
         """The data, with the elements that are masked out: it shares the memory and the history of the masked tensor."""
-        value = self._value
-        return value.view_as(value) if value.requires_grad and value.layout is _formats.strided else value
+        from ._gradients import data_of
+
+        return data_of(self)
 
     def get_mask(self) -> Tensor:
         """The mask, which is not copied."""
@@ -158,7 +159,7 @@ class MaskedTensor(Protocols, Opaque, Tensor):
 
     def to_tensor(self, value: Any) -> Tensor:
         """A dense tensor with `value` where elements are masked out, or not specified; it has the history of the masked tensor."""
-        data, mask = self._value, self._mask
+        data, mask = self.get_data(), self._mask
         if data.layout is not _formats.strided:
             data, mask = data.to_dense(), mask.to_dense()
         return data.masked_fill(~mask, value)
@@ -185,14 +186,16 @@ class MaskedTensor(Protocols, Opaque, Tensor):
             Tensor.data.__set__(self, ops["empty"](tuple(other.shape), dtype=other.dtype, device="meta"))
         self._value, self._mask = other._value, other._mask
         self.__dict__.pop("_held_grad", None)
+        self._slot = other.__dict__.get("_slot")
 
     # --- the place in the graph ----------------------------------------------------------------------------------
     def _in_pattern(self, values):
         if values is None or is_masked_tensor(values):
-            return values
+            return values if values is None else values._as_result()
         if isinstance(self._value, Opaque):
             values = self._value._in_pattern(values)
-        return made(values, self._mask)
+        slot = self.__dict__.get("_slot")
+        return made(values, self._mask if slot is None or slot.mask is None else slot.mask)
 
     def _aligned(self, other, what):
         """The values of a gradient of this tensor, masked or not."""
@@ -205,6 +208,13 @@ class MaskedTensor(Protocols, Opaque, Tensor):
         if isinstance(self._value, Opaque):
             return self._value._aligned(other, what)
         return other.to_dense() if isinstance(other, Opaque) else other
+
+    def _started(self, grad):
+        """The gradient that backward begins with here."""
+        slot = self.__dict__.get("_slot")
+        if slot is not None:
+            slot.add(grad._mask if is_masked_tensor(grad) else self._mask)
+        return self._aligned(grad, "grad")
 
     def _all_elements(self):
         return self.to_tensor(0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._gradients import entered
-from .core import MaskedTensor, checked, made
+from ._gradients import Call
+from .core import MaskedTensor, checked
 
 __all__ = ["as_masked_tensor", "masked_tensor"]
 
@@ -34,4 +34,5 @@ def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
         mask (Tensor): see `masked_tensor`.
     """
     data, mask = checked(data, mask)
-    return made(entered(data, mask).clone(), mask.detach().clone())
+    mask, call = mask.detach().clone(), Call()
+    return call.give(call.enter(data, mask).clone(), mask)

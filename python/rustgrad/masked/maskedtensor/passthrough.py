@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ... import _C
+from ... import _C, _formats
 from ... import _ops as _torch_ops
 from ..._C import Tensor
-from .core import is_masked_tensor, made
+from ._gradients import Call, adjoint_of
+from .core import is_masked_tensor
 
 __all__: list[str] = []
 
@@ -16,7 +17,7 @@ _NAMES = (
 PASSTHROUGH_FNS = [getattr(_torch_ops.ops.aten, name) for name in _NAMES]
 # The functions that have a rule.
 MOVES = (
-    "select transpose swapaxes swapdims split split_with_sizes chunk t slice _slice expand expand_as view view_as reshape reshape_as "
+    "select transpose swapaxes swapdims split split_with_sizes chunk t _slice expand expand_as view view_as reshape reshape_as "
     "flatten unflatten unsqueeze squeeze unfold permute movedim moveaxis narrow unbind flip fliplr flipud roll repeat tile index_select "
     "gather take_along_dim diagonal tril triu rot90 ravel atleast_1d atleast_2d atleast_3d adjoint broadcast_to __getitem__"
 ).split()
@@ -24,11 +25,20 @@ JOINS = "cat concat concatenate stack hstack vstack row_stack dstack".split()
 FOLDS = ("nn.functional.unfold", "nn.functional.fold")
 
 
-def _both(self, data, mask):
-    """Masked tensors of the results of an op on data and mask. They have memory of their own, as all results of masked tensors."""
+def _owned(part):
+    """Results of masked tensors have memory of their own."""
+    return part.clone() if part._base is not None else part
+
+
+def _moved(self, op):
+    """The result of a function of one tensor for data and mask; several are not told apart in backward."""
+    call, data = Call(), self._value
+    if data.layout is _formats.strided:
+        data = call.take(self, adjoint_of(op, [self.shape]))
+    data, mask = op(data), op(self._mask)
     if isinstance(data, (tuple, list)):
-        return tuple(_both(self, d, m) for d, m in zip(data, mask, strict=True))
-    return made(*(part.clone() if part._base is not None else part for part in (data, mask)))
+        return tuple(Call().give(_owned(d), _owned(m)) for d, m in zip(data, mask, strict=True))
+    return call.give(_owned(data), _owned(mask))
 
 
 def _has_masked(value):
@@ -44,9 +54,11 @@ def move(op):
         self, *others = args
         as_model = op.__name__ in ("expand_as", "view_as", "reshape_as")
         if not is_masked_tensor(self) or (not as_model and _has_masked([others, list(kwargs.values())])):
-            raise TypeError(f"{op.__name__}: expected one masked tensor and other arguments that have no mask. Hint: see .to_tensor(value)")
+            raise TypeError(
+                f"{op.__name__}: expected one masked tensor and other arguments that have no mask. Hint: see .to_tensor(value)"
+            )
         others = [a._value if is_masked_tensor(a) else a for a in others]
-        return _both(self, op(self._value, *others, **kwargs), op(self._mask, *others, **kwargs))
+        return _moved(self, lambda t: op(t, *others, **kwargs))
 
     return rule
 
@@ -57,9 +69,19 @@ def join(op):
     def rule(tensors, *args, **kwargs):
         for t in tensors:
             if not is_masked_tensor(t):
-                raise TypeError(f"{op.__name__}: expected masked tensors, got {_named(t)}. Hint: masked.as_masked_tensor(t, mask)")
-        data, mask = (op([getattr(t, part) for t in tensors], *args, **kwargs) for part in ("_value", "_mask"))
-        return made(data, mask)
+                raise TypeError(
+                    f"{op.__name__}: expected masked tensors, got {_named(t)}. Hint: masked.as_masked_tensor(t, mask)"
+                )
+
+        def joined(parts):
+            return op(parts if isinstance(parts, list) else [parts], *args, **kwargs)
+
+        call, shapes = Call(), [t.shape for t in tensors]
+        data = [
+            t._value if t.layout is not _formats.strided else call.take(t, adjoint_of(joined, shapes, i))
+            for i, t in enumerate(tensors)
+        ]
+        return call.give(joined(data), joined([t._mask for t in tensors]))
 
     return rule
 
@@ -72,10 +94,13 @@ def fold(op):
     """The rule of `unfold` and `fold`; the mask of a sum of patches is whether any of its elements is let through."""
 
     def rule(self, *args, **kwargs):
-        mask = op(self._mask.to(_C.float32), *args, **kwargs) > 0
-        data = self._value
+        def folded(t):
+            return op(t, *args, **kwargs)
+
+        call = Call()
+        data = call.take(self, adjoint_of(folded, [self.shape]))
         if op.__name__ == "fold":
             data = data.masked_fill(~self._mask, 0)
-        return made(op(data, *args, **kwargs), mask)
+        return call.give(folded(data), folded(self._mask.to(_C.float32)) > 0)
 
     return rule

@@ -6,6 +6,7 @@ from ... import _C, _formats
 from ... import _ops as _torch_ops
 from ..._C import ops
 from .. import _ops as _functions
+from ._gradients import Call
 from ._parts import values
 from .core import made, refuse
 
@@ -46,7 +47,11 @@ def _functional(name):
 
 def _arguments(name, args, kwargs):
     """(dim, keepdim, options) of a call: `norm` takes the order first; `var(False)` means its `unbiased`."""
-    names = {"norm": ("p", "dim", "keepdim", "dtype"), "var": ("dim", "unbiased", "keepdim"), "std": ("dim", "unbiased", "keepdim")}
+    names = {
+        "norm": ("p", "dim", "keepdim", "dtype"),
+        "var": ("dim", "unbiased", "keepdim"),
+        "std": ("dim", "unbiased", "keepdim"),
+    }
     given = dict(kwargs)
     if name in ("var", "std") and args and isinstance(args[0], bool):
         given["unbiased"], args = args[0], ()
@@ -79,10 +84,10 @@ def reduction(name):
             )
         if self.layout is not _formats.strided:
             return _of_sparse(self, name, function, dim, options)
-        mask = self._mask
-        found = function(self._value, mask, dim, keepdim, **options)
+        mask, call = self._mask, Call()
+        found = function(call.take(self, None), mask, dim, keepdim, **options)
         kept = mask.any() if dim is None else mask.any(dim, keepdim)
-        return made(found, kept.reshape(found.shape))
+        return call.give(found, kept.reshape(found.shape))
 
     return rule
 
@@ -110,7 +115,8 @@ def softmax(op, function):
             refuse(op, f" of layout {self.layout}")
         if not isinstance(dim, int):
             raise TypeError(f"{op}: expected a dimension as an int, got {type(dim).__name__}")
-        return made(function(self._value, dim, dtype=dtype, mask=self._mask), self._mask.clone())
+        call = Call()
+        return call.give(function(call.take(self, None), dim, dtype=dtype, mask=self._mask), self._mask.clone())
 
     return rule
 

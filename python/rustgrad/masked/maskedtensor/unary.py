@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ... import _ops as _torch_ops
 from ..._C import Tensor
-from ._parts import values, with_values
-from .core import is_masked_tensor, made
+from ._gradients import Call, write
+from ._parts import with_values
+from .core import is_masked_tensor
 
 __all__: list[str] = []
 
@@ -46,10 +47,11 @@ def unary(op):
 
     def rule(*args, **kwargs):
         _check(args, kwargs)
-        data = args[0]._value
+        self, *others = args
         if kwargs.get("inplace") is True:
             return written(op)(*args, **kwargs)
-        return made(with_values(data, op(values(data), *args[1:], **kwargs)), args[0]._mask.clone())
+        call = Call()
+        return call.give(with_values(self._value, op(call.take(self), *others, **kwargs)), self._mask.clone())
 
     return rule
 
@@ -59,7 +61,6 @@ def written(op):
 
     def rule(*args, **kwargs):
         _check(args, kwargs)
-        op(values(args[0]._value), *args[1:], **kwargs)
-        return args[0]
+        return write(args[0], op, Call(), *args[1:], **kwargs)
 
     return rule
