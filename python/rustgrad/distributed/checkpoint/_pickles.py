@@ -45,7 +45,11 @@ def _known():
     known |= {("torch", str(d).rpartition(".")[2]): d for d in vars(_C).values() if isinstance(d, _C.dtype)}
     known |= {("torch", "Size"): Size, ("torch.serialization", "_get_layout"): _formats.get_layout}
     known |= {(module, name): _path(name) for module in ("pathlib", "pathlib._local") for name in _PATHS}
-    known |= {("collections", "OrderedDict"): OrderedDict, ("builtins", "set"): set, ("builtins", "frozenset"): frozenset}
+    known |= {
+        ("collections", "OrderedDict"): OrderedDict,
+        ("builtins", "set"): set,
+        ("builtins", "frozenset"): frozenset,
+    }
     return known
 
 
@@ -84,7 +88,9 @@ class _Writer(pickle._Pickler):  # type: ignore[name-defined]
         super().__init__(file, _PROTOCOL)
         # Older files' names and paths are read alone.
         self.names = {
-            id(value): where for where, value in _known().items() if where[0] not in (_OLDER, "pathlib", "pathlib._local")
+            id(value): where
+            for where, value in _known().items()
+            if where[0] not in (_OLDER, "pathlib", "pathlib._local")
         }
 
     def reducer_override(self, obj):

@@ -49,7 +49,9 @@ def traverse_state_dict(
     """
 
     visit_keys(
-        state_dict, lambda path, value: visitor(tuple(k if isinstance(k, int) else str(k) for k in path), value), keep_traversing
+        state_dict,
+        lambda path, value: visitor(tuple(k if isinstance(k, int) else str(k) for k in path), value),
+        keep_traversing,
     )
 
 

@@ -170,7 +170,9 @@ class DefaultLoadPlanner(LoadPlanner):
             return
         if not hasattr(self, "_paths"):
             self._paths: dict[str, Any] = {}
-            visit_keys(self.original_state_dict, lambda path, _: self._paths.__setitem__(".".join(map(str, path)), path))
+            visit_keys(
+                self.original_state_dict, lambda path, _: self._paths.__setitem__(".".join(map(str, path)), path)
+            )
         path = self._paths.get(name)
         if path is None:
             set_element(self.original_state_dict, self.mappings[name], made)

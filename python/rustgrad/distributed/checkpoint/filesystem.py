@@ -259,16 +259,20 @@ class _FileSystemWriter(StorageWriter):
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         """Writes the metadata under another name, which becomes `.metadata` when all is written."""
-        metadata = dataclasses.replace(metadata)
         metadata.storage_data = {r.index: r.storage_data for of_rank in results for r in of_rank}
         metadata.storage_meta = self.storage_meta()
         path = self._get_metadata_path()
         temporary = self.fs.concat_path(self.path, f"{_metadata_fn}.tmp")
-        with self.fs.create_stream(temporary, "wb") as stream:
-            _pickles.dump(metadata, stream)
-            if self.sync_files:
-                _sync(stream)
-        self.fs.rename(temporary, path)
+        try:
+            with self.fs.create_stream(temporary, "wb") as stream:
+                _pickles.dump(metadata, stream)
+                if self.sync_files:
+                    _sync(stream)
+            self.fs.rename(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.fs.rm_file(temporary)
+            raise
 
     def storage_meta(self) -> StorageMeta | None:
         """The directory, and a name of this save."""
@@ -417,9 +421,7 @@ class FileSystemReader(StorageReader):
                 tensor = tensor.narrow(dim, start, length)
         target = planner.resolve_tensor(item).detach()
         if target.size() != tensor.size():
-            raise ValueError(
-                f"req {item.storage_index} mismatch sizes {target.size()} vs {tensor.size()}"
-            )
+            raise ValueError(f"req {item.storage_index} mismatch sizes {target.size()} vs {tensor.size()}")
         with no_grad():
             target.copy_(tensor)
         planner.commit_tensor(item, target)

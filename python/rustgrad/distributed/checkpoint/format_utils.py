@@ -1,7 +1,7 @@
 """Checkpoints of one file as checkpoints in a directory, and back.
 
-    python -m rustgrad.distributed.checkpoint.format_utils dcp_to_torch DIRECTORY FILE
-    python -m rustgrad.distributed.checkpoint.format_utils torch_to_dcp FILE DIRECTORY
+python -m rustgrad.distributed.checkpoint.format_utils dcp_to_torch DIRECTORY FILE
+python -m rustgrad.distributed.checkpoint.format_utils torch_to_dcp FILE DIRECTORY
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ..._C import Tensor
-from .. import group as _group
+from ..group import get_rank, get_world_size
 from ..objects import all_gather_object, broadcast_object_list, gather_object, scatter_object_list
 from .api import CheckpointException, _is_wrapped_exception, _wrap_exception
 from .metadata import MetadataIndex
@@ -26,14 +26,14 @@ def _get_failure_dict(results: list[Any]) -> dict[int, Any]:
 
 def _all_gather_keys(local_dict: dict[str, Any], group: Any = None) -> set[str]:
     """The keys of a dict on all ranks of a group."""
-    every: list[Any] = [None] * _group.get_world_size(group)
+    every: list[Any] = [None] * get_world_size(group)
     all_gather_object(every, list(local_dict), group=group)
     return {key for keys in every for key in keys}
 
 
 def _assert_same_keys(state_dict: dict[str, Any], process_group: Any = None) -> None:
     """AssertionError: the keys are not the same on all ranks."""
-    if _group.get_world_size(process_group) == 1:
+    if get_world_size(process_group) == 1:
         return
     missing = _all_gather_keys(state_dict, process_group) - set(state_dict)
     if missing:
@@ -65,7 +65,7 @@ class _DistWrapper:
     def __init__(self, group: Any, use_dist: bool, coordinator_rank: int) -> None:
         self.group, self.use_dist = group, use_dist
         self.coordinator_rank = coordinator_rank if use_dist else 0
-        self.rank = _group.get_rank(group) if use_dist else 0
+        self.rank = get_rank(group) if use_dist else 0
         self.is_coordinator = self.rank == self.coordinator_rank
 
     def get_rank(self) -> int:
@@ -74,7 +74,7 @@ class _DistWrapper:
 
     def get_world_size(self) -> int:
         """The number of ranks."""
-        return _group.get_world_size(self.group) if self.use_dist else 1
+        return get_world_size(self.group) if self.use_dist else 1
 
     def broadcast_object(self, object: Any) -> Any:
         """The object of the coordinator."""
