@@ -464,8 +464,6 @@ def test_a_storage_of_a_program(torch, dcp):
 def test_what_is_refused(torch, dcp, tmp_path):
     with pytest.raises(dcp.CheckpointException, match="expected a dense tensor. Hint: save its parts"):
         dcp.save({"a": torch.eye(2).to_sparse()}, checkpoint_id=tmp_path)
-    with pytest.raises(NotImplementedError, match="expected use_collectives=True"):
-        dcp.save({}, checkpoint_id=tmp_path, use_collectives=False)
     with pytest.raises(NotImplementedError, match="compressed files"):
         dcp.FileSystemWriter(tmp_path, serialization_format=dcp.filesystem.SerializationFormat.SAFETENSORS)
     with pytest.raises(RuntimeError, match="Cannot detect which StorageReader"):
@@ -529,6 +527,11 @@ def test_two_processes(torch, dcp, tmp_path):
         dist.barrier()
         assert not os.path.exists(path + "/bad/.metadata")
         dcp.async_save({"a": torch.ones(3)}, checkpoint_id=path + "/async").result()
+        dcp.save({"w": torch.full((2,), rank)}, checkpoint_id=path + "/alone", use_collectives=False)
+        assert os.path.exists(path + f"/alone/__{rank}.metadata") and os.path.exists(path + f"/alone/__{rank}_0.distcp")
+        found = {"w": torch.full((2,), -1)}
+        dcp.load(found, checkpoint_id=path + "/alone")
+        assert found["w"].tolist() == [rank, rank]
         """,
     )
     found = {"w": torch.zeros(6), "of_1": torch.zeros(2)}

@@ -94,6 +94,10 @@ class Gradients:
                 return other._value
         return sparse_mask(other, self)._value
 
+    def _as_gradient(self, values):
+        """The gradient of this tensor that `grad` returns."""
+        return self._in_pattern(values)
+
     def _started(self, grad):
         """The gradient that backward begins with here."""
         return self._aligned(grad, "grad")
@@ -201,7 +205,7 @@ def gradient_as_values(output, grad):
 def shown(input, grad):
     """A gradient as the caller gets it: that of a sparse input has its pattern."""
     if isinstance(input, Gradients):
-        return input._in_pattern(grad)
+        return input._as_gradient(grad)
     return grad._as_result() if isinstance(grad, Opaque) else grad
 
 

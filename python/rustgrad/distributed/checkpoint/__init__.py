@@ -19,6 +19,8 @@ from . import state_dict_saver as state_dict_saver
 from . import stateful as stateful
 from . import storage as storage
 from . import utils as utils
+from ._fsspec_filesystem import FsspecReader as FsspecReader
+from ._fsspec_filesystem import FsspecWriter as FsspecWriter
 from .api import CheckpointException as CheckpointException
 from .default_planner import DefaultLoadPlanner as DefaultLoadPlanner
 from .default_planner import DefaultSavePlanner as DefaultSavePlanner
@@ -53,6 +55,8 @@ __all__ = [
     "DefaultSavePlanner",
     "FileSystemReader",
     "FileSystemWriter",
+    "FsspecReader",
+    "FsspecWriter",
     "HuggingFaceStorageReader",
     "HuggingFaceStorageWriter",
     "LoadPlan",

@@ -8,8 +8,7 @@ import io
 import os
 import uuid
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
@@ -19,6 +18,7 @@ from typing import Any
 from ..._C import Tensor
 from ...futures import Future
 from . import _pickles
+from ._file_system import FileSystem, FileSystemBase
 from .metadata import Metadata, MetadataIndex, StorageMeta
 from .planner import LoadItemType, LoadPlan, LoadPlanner, SavePlan, SavePlanner, WriteItem, WriteItemType
 from .staging import BlockingAsyncStager
@@ -58,6 +58,11 @@ class SerializationFormat(Enum):
     SAFETENSORS = "safetensors"
 
 
+def _metadata_name(rank: int | None) -> str:
+    """The file of metadata, or that of one rank alone."""
+    return _metadata_fn if rank is None else f"__{rank}{_metadata_fn}"
+
+
 def _generate_uuid() -> str:
     """A name of one save or load."""
     return str(uuid.uuid4())
@@ -83,90 +88,6 @@ def _split_by_size_and_type(bins: int, items: list[WriteItem]) -> list[list[Writ
         made[least].append(item)
         sizes[least] += _item_size(item)
     return made
-
-
-class FileSystemBase(ABC):
-    """What a place of files can do."""
-
-    @abstractmethod
-    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Any:
-        """An open file, as a context."""
-
-    @abstractmethod
-    def concat_path(self, path: str | os.PathLike[str], suffix: str) -> str | os.PathLike[str]:
-        """The path of a file in a directory."""
-
-    @abstractmethod
-    def rename(self, path: str | os.PathLike[str], new_path: str | os.PathLike[str]) -> None:
-        """Gives a file another name; a file of that name is replaced."""
-
-    @abstractmethod
-    def init_path(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-        """A path as this class has it."""
-
-    @abstractmethod
-    def mkdir(self, path: str | os.PathLike[str]) -> None:
-        """Makes a directory, and those above it."""
-
-    @classmethod
-    @abstractmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """Whether a path may be that of a checkpoint."""
-
-    @abstractmethod
-    def exists(self, path: str | os.PathLike[str]) -> bool:
-        """Whether there is a file."""
-
-    @abstractmethod
-    def rm_file(self, path: str | os.PathLike[str]) -> None:
-        """Removes a file."""
-
-
-class FileSystem(FileSystemBase):
-    """Files of this machine, or what is mounted there."""
-
-    @contextlib.contextmanager
-    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
-        """An open file, as a context."""
-        with open(path, mode) as stream:
-            yield stream
-
-    def concat_path(self, path: str | os.PathLike[str], suffix: str) -> str | os.PathLike[str]:
-        """The path of a file in a directory."""
-        return Path(path) / suffix
-
-    def init_path(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-        """A path."""
-        return Path(path)
-
-    def rename(self, path: str | os.PathLike[str], new_path: str | os.PathLike[str]) -> None:
-        """Gives a file another name; a file of that name is replaced."""
-        os.replace(path, new_path)
-
-    def mkdir(self, path: str | os.PathLike[str]) -> None:
-        """Makes a directory, and those above it."""
-        Path(path).mkdir(parents=True, exist_ok=True)
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """Whether a path is one of this machine, and there is a directory above it."""
-        if isinstance(checkpoint_id, Path):
-            return True
-        if "://" in str(checkpoint_id):
-            return False
-        return any(p.exists() and os.access(str(p), os.W_OK) for p in Path(checkpoint_id).absolute().parents)
-
-    def exists(self, path: str | os.PathLike[str]) -> bool:
-        """Whether there is a file."""
-        return Path(path).exists()
-
-    def rm_file(self, path: str | os.PathLike[str]) -> None:
-        """Removes a file."""
-        Path(path).unlink()
-
-    def ls(self, path: str | os.PathLike[str]) -> list[str]:
-        """The files in a directory."""
-        return sorted(os.listdir(path))
 
 
 class _FileSystemWriter(StorageWriter):
@@ -196,6 +117,7 @@ class _FileSystemWriter(StorageWriter):
         self.single_file_per_rank, self.sync_files, self.thread_count = single_file_per_rank, sync_files, thread_count
         self.per_thread_copy_ahead, self.overwrite = per_thread_copy_ahead, overwrite
         self.save_id, self.is_coordinator = _generate_uuid(), False
+        self.rank: int | None = None
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         """Begins a save, into another directory if one is given."""
@@ -204,8 +126,9 @@ class _FileSystemWriter(StorageWriter):
         self.save_id = _generate_uuid()
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        """Says whether this rank writes the metadata."""
+        """Says whether this rank writes the metadata; with `use_collectives=False` each `rank` writes its own."""
         self.is_coordinator = is_coordinator
+        self.rank = None if kwargs.get("use_collectives", True) else kwargs.get("rank")
 
     def _metadata_exists(self) -> bool:
         """Whether a checkpoint is there already."""
@@ -214,7 +137,7 @@ class _FileSystemWriter(StorageWriter):
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         """Makes the directory. RuntimeError: a checkpoint is there, and `overwrite` is False."""
         self.fs.mkdir(self.path)
-        if self.is_coordinator and self._metadata_exists():
+        if (self.is_coordinator or self.rank is not None) and self._metadata_exists():
             if not self.overwrite:
                 raise RuntimeError("Checkpoint already exists and self.overwrite=False.")
             warnings.warn(
@@ -228,7 +151,10 @@ class _FileSystemWriter(StorageWriter):
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
         """Gives each rank its names of files."""
-        return [dataclasses.replace(plan, storage_data=_StoragePrefix(f"__{i}_")) for i, plan in enumerate(plans)]
+        first = self.rank or 0
+        return [
+            dataclasses.replace(plan, storage_data=_StoragePrefix(f"__{i}_")) for i, plan in enumerate(plans, first)
+        ]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future:
         """Writes the items of a plan: one file, one for each thread, or one for each item."""
@@ -262,7 +188,7 @@ class _FileSystemWriter(StorageWriter):
         metadata.storage_data = {r.index: r.storage_data for of_rank in results for r in of_rank}
         metadata.storage_meta = self.storage_meta()
         path = self._get_metadata_path()
-        temporary = self.fs.concat_path(self.path, f"{_metadata_fn}.tmp")
+        temporary = self.fs.concat_path(self.path, f"{Path(path).name}.tmp")
         try:
             with self.fs.create_stream(temporary, "wb") as stream:
                 _pickles.dump(metadata, stream)
@@ -279,7 +205,7 @@ class _FileSystemWriter(StorageWriter):
         return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self.save_id)
 
     def _get_metadata_path(self) -> Any:
-        return self.fs.concat_path(self.path, _metadata_fn)
+        return self.fs.concat_path(self.path, _metadata_name(self.rank))
 
     @property
     def checkpoint_id(self) -> str | os.PathLike[str]:
@@ -357,7 +283,7 @@ class FileSystemReader(StorageReader):
         return metadata
 
     def _get_metadata_path(self, rank: int | None = None) -> Any:
-        return self.fs.concat_path(self.path, _metadata_fn if rank is None else f"__{rank}{_metadata_fn}")
+        return self.fs.concat_path(self.path, _metadata_name(rank))
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         """Says where things are."""

@@ -66,16 +66,13 @@ def save(
         planner (SavePlanner): instead of a `DefaultSavePlanner`.
         process_group: the ranks that take part; by default all.
         no_dist (bool): this process saves alone, as it does without a process group.
-        use_collectives (bool): must be True.
+        use_collectives (bool): False for checkpoints of each rank in one directory, without a word to the others: what several
+            ranks have is written by each, and each loads its own.
 
     Raises:
         CheckpointException: on all ranks, where one has failed; there is no valid checkpoint then.
         RuntimeError: there is neither `checkpoint_id` nor `storage_writer`.
     """
-    if not use_collectives:
-        raise NotImplementedError(
-            "save: metadata of each rank is not written; expected use_collectives=True. Hint: no_dist=True saves alone."
-        )
     no_dist = no_dist or not is_available() or not is_initialized()
     if no_dist:
         warnings.warn(
@@ -83,7 +80,8 @@ def save(
             stacklevel=2,
         )
     storage_writer = _storage_setup(storage_writer, checkpoint_id)
-    return _save_state_dict(_stateful_to_state_dict(state_dict), storage_writer, process_group, 0, no_dist, planner)
+    state_dict = _stateful_to_state_dict(state_dict)
+    return _save_state_dict(state_dict, storage_writer, process_group, 0, no_dist, planner, use_collectives)
 
 
 @dataclass
@@ -171,12 +169,15 @@ def _save_state_dict(
 ) -> Metadata:
     """The steps of `save`: each rank plans, the coordinator decides, each rank writes, the coordinator writes the metadata."""
     ranks = _DistWrapper(process_group, not no_dist, coordinator_rank)
+    alone = {} if use_collectives else {"rank": ranks.rank, "use_collectives": False}
+    if alone:
+        ranks = _DistWrapper(None, False, 0)
     plans = planner or DefaultSavePlanner()
     found: list[Metadata] = []
 
     def plan():
         plans.set_up_planner(state_dict, storage_writer.storage_meta(), ranks.is_coordinator)
-        storage_writer.set_up_storage_writer(ranks.is_coordinator)
+        storage_writer.set_up_storage_writer(ranks.is_coordinator, **alone)
         return storage_writer.prepare_local_plan(plans.create_local_plan())
 
     def decide(every):

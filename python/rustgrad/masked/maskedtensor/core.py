@@ -209,6 +209,25 @@ class MaskedTensor(Protocols, Opaque, Tensor):
             return self._value._aligned(other, what)
         return other.to_dense() if isinstance(other, Opaque) else other
 
+    def _as_gradient(self, values):
+        made_of = self._in_pattern(values)
+        slot = self.__dict__.get("_slot")
+        if slot is not None:
+            slot.take()
+        return made_of
+
+    def register_hook(self, hook: Any) -> Any:
+        """Calls `hook(grad)` with the masked gradient; it may return another. Returns a removable handle."""
+        from ._gradients import Masked
+
+        def on_values(grad: Tensor) -> Any:
+            given = hook(self._in_pattern(grad))
+            if given is None or not is_masked_tensor(given) or isinstance(self._value, Opaque):
+                return None if given is None else self._aligned(given, "register_hook")
+            return made(given._value, given._mask, Masked)
+
+        return self._value.register_hook(on_values)
+
     def _started(self, grad):
         """The gradient that backward begins with here."""
         slot = self.__dict__.get("_slot")
