@@ -422,3 +422,17 @@ def test_no_attribute_reads_the_body(torch, make):
         if not callable(value) and value is not None and value is not False and name != "__array_priority__":
             left.append(name)
     assert sorted({*left} - {*right}) == []
+
+
+def test_hooks_and_inner_gradients(torch, make):
+    x, seen = make(True), []
+    x.register_hook(lambda grad: seen.append(shown(grad)) or grad * 2)
+    y = x * 3
+    y.register_hook(lambda grad: seen.append(shown(grad)))
+    y[0].sum().backward()
+    assert seen == [[[1, None, 1], [None] * 3], [[3, None, 3], [None] * 3]]
+    if not target.STAND_IN:
+        assert near(x.grad, [[6, None, 6], [None, None, None]])
+    z = make(True) * 2
+    assert near(torch.autograd.grad(z[0].sum(), z)[0], [[1, None, 1], [None, None, None]])
+    assert near(torch.autograd.grad(z[1].sum(), z)[0], [[None, None, None], [None, None, 1]])
