@@ -58,10 +58,7 @@ class _In(Function):
     def backward(ctx, grad):
         mask, seen = ctx.mask, ctx.call.mask
         if seen is not None and ctx.adjoint is not None:
-            seen = ctx.adjoint(seen)
-            mask = seen if mask is None else reduced(seen, mask.shape) & mask
-        if mask is None:
-            return (grad,) + (None,) * 5
+            mask = reduced(ctx.adjoint(seen), mask.shape) & mask
         # A masked-out element may have any gradient, also NaN.
         nothing = ops["zeros"]((), dtype=grad.dtype, device=grad.device)
         grad = ops["where"](mask, grad, nothing).sum_to_size(ctx.sizes)
@@ -107,20 +104,14 @@ def adjoint_of(op, shapes, at=0):
     """
 
     def adjoint(mask):
-        with _enabled():
+        from ...autograd import enable_grad, grad
+
+        with enable_grad():
             operands = [ops["zeros"](s, device=mask.device, requires_grad=True) for s in shapes]
             result = op(operands if len(operands) > 1 else operands[0])
-        from ...autograd import grad
-
         return grad(result, operands[at], mask.to(result.dtype))[0] != 0
 
     return adjoint
-
-
-def _enabled():
-    from ...autograd import enable_grad
-
-    return enable_grad()
 
 
 def write(self, op, call, *args, **kwargs):

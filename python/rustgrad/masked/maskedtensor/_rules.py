@@ -177,10 +177,10 @@ def table():
     rules.update({name: pointwise[other] for name, other in OPERATORS.items()})
     rules.update({name: _swapped(pointwise[other]) for name, other in REFLECTED.items()})
     for name, rule in rules.items():
-        found.update(dict.fromkeys(places(name), _named(rule)))
-    found.update(dict.fromkeys(places("where"), _named(_where)))
+        found.update(dict.fromkeys(places(name), rule))
+    found.update(dict.fromkeys(places("where"), _where))
     found[Tensor.where] = _where_of
-    return {op: rule if op in rules else _named(rule) for op, rule in found.items()}
+    return {op: _named(rule) for op, rule in found.items()}
 
 
 def call(function, args, kwargs):
