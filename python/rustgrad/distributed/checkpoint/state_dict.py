@@ -15,7 +15,8 @@ from typing import Any
 from ..._base import Tensor
 from ...nn.modules.module import Module
 from ...optim.optimizer import Optimizer
-from ._optimizer_states import filled, flattened, is_flat, nested
+from ._optimizer_states import filled as _init_optim_state
+from ._optimizer_states import flattened, is_flat, nested
 from ._sent import from_first
 
 __all__ = [
@@ -229,7 +230,7 @@ def get_optimizer_state_dict(
     state: dict[str, Any] = {}
     groups: list[dict[str, Any]] = []
     for optimizer in _each(optimizers):
-        filled(optimizer)
+        _init_optim_state(optimizer)
         for group in optimizer.param_groups:
             params = [p for p in group["params"] if inside is None or id(p) in inside]
             groups.append(
@@ -272,7 +273,7 @@ def set_optimizer_state_dict(
     for group in optim_state_dict["param_groups"]:
         found.update(dict.fromkeys(group["params"], group))
     for optimizer in _each(optimizers):
-        filled(optimizer)
+        _init_optim_state(optimizer)
         optimizer.load_state_dict(_numbered(optimizer, names, saved, found, options.strict))
 
 
