@@ -91,3 +91,51 @@ def test_what_masks_stand_for(torch):
         m._reduction_identity("amax", mask)
     with pytest.raises(ValueError, match="expected masked operation"):
         m._output_mask(torch.cos, x, mask=mask)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "mean"])
+def test_sparse_tensors_and_masks(torch, name, layout):
+    """Of a sparse tensor the result has the lines that have masked-in elements, of which unspecified ones are zero."""
+    function = getattr(torch.masked, name)
+
+    def compressed(t):
+        return t.to_sparse() if layout == "coo" else t.to_sparse_csr()
+
+    dense = torch.tensor([[1.0, -2, 3, 0], [0, 5, 0, 6], [7, 8, 9, 0]])
+    mask = torch.tensor([[True, False, True, True], [True, True, False, False], [False] * 4])
+    for dim in (None, 0, 1, (0, 1)):
+        assert torch.allclose(
+            function(dense, dim, mask=compressed(mask)), function(dense, dim, mask=mask), equal_nan=True
+        )
+        if name == "mean" and layout == "coo":
+            with pytest.raises(ValueError, match="masked mean expects strided or sparse_csr tensor"):
+                function(compressed(dense), dim, mask=compressed(mask))
+            continue
+        keepdim = layout == "csr"
+        if target.STAND_IN and keepdim and dim == 1:
+            continue  # where PyTorch leaves out the row without elements
+        got = function(compressed(dense), dim, keepdim=keepdim, mask=compressed(mask))
+        assert got.layout is compressed(dense).layout
+        want = torch.where(mask, dense, torch.zeros(()))
+        lines = mask.any(dim if dim is not None else (0, 1), keepdim=keepdim)
+        want = torch.where(lines, function(want, dim, keepdim=keepdim, mask=mask), torch.zeros(()))
+        assert torch.allclose(got.to_dense(), want)
+    if name != "sum":
+        with pytest.raises(ValueError, match="expects explicit mask|expects strided"):
+            function(compressed(dense), 0, keepdim=True)
+    with pytest.raises(ValueError, match="masked std expects strided tensor|sparse"):
+        torch.masked.std(compressed(dense), 0, mask=compressed(mask))
+    if layout == "csr":
+        with pytest.raises((RuntimeError, AssertionError), match="keepdim=False is unsupported"):
+            function(compressed(dense), 0, mask=compressed(mask))
+
+
+@pytest.mark.skipif(target.STAND_IN, reason="where PyTorch has no gradient, or a dense mask alone")
+def test_gradients_of_sparse_tensors(torch):
+    mask = torch.tensor(FIRST).to_sparse()
+    x = torch.tensor(X).to_sparse().requires_grad_()
+    torch.masked.prod(x, 1, mask=mask).to_dense().sum().backward()
+    assert x.grad.to_dense().tolist() == [[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    with pytest.raises(RuntimeError, match="expected a mask of shape"):
+        torch.masked.sum(x, mask=mask.to_dense()[:1])

@@ -638,8 +638,8 @@ def test_each_rule_is_of_an_op(torch):
         *rules._elementwise.WRITTEN,
         *rules._JAGGED,
         *rules._STRIDED,
-        *rules._OPERATORS,
-        *rules._REFLECTED,
+        *rules.OPERATORS,
+        *rules.REFLECTED,
         *rules._ANSWERED,
     }
     names |= {*rules._elementwise.NAMES, *rules._elementwise.LIKE}

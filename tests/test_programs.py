@@ -411,14 +411,11 @@ def test_names_for_absent_kinds_of_tensors_and_pipes(torch):
 
 
 @own
-def test_sharded_modules_and_checkpoints_are_refused_with_a_hint(torch):
+def test_sharded_modules_are_refused_with_a_hint(torch):
     fsdp = importlib.import_module("rustgrad.distributed.fsdp")
     assert not isinstance(torch.nn.Linear(1, 1), fsdp.FullyShardedDataParallel) and fsdp.ShardingStrategy.NO_SHARD
     with pytest.raises(NotImplementedError, match="use the module itself"):
         fsdp.FullyShardedDataParallel(torch.nn.Linear(1, 1))
-    checkpoint = importlib.import_module("rustgrad.distributed.checkpoint")
-    with pytest.raises(NotImplementedError, match=r"rustgrad\.save"):
-        checkpoint.save({})
 
 
 def test_states_by_the_names_of_parameters(torch):

@@ -215,10 +215,13 @@ def namespace_stub(table: list[dict], home: types.ModuleType, prefix: str) -> st
     )
     title = f"Type stubs of `{home.__name__}`"
     lines = [f"__all__ = {sorted(home.__all__)!r}"]
-    functions = [n for n in names if not isinstance(getattr(home, n), type)]
+    inner = [n for n in names if str(getattr(getattr(home, n), "__module__", "")).startswith(f"{home.__name__}.")]
+    functions = [n for n in names if n not in inner and not isinstance(getattr(home, n), type)]
     for name in names:
         value = getattr(home, name)
-        if isinstance(value, type):
+        if name in inner:
+            lines.append(f"from {value.__module__} import {name} as {name}")
+        elif isinstance(value, type):
             lines.append(f"from rustgrad._C import _{name} as {name}")
     lines += op_functions(table, functions, prefix, home)
     return HEAD.format(title, NOTE) + TYPES_OF_OPS + "\n".join(lines) + "\n"
@@ -291,7 +294,7 @@ def all_stubs() -> dict[str, str]:
         "fft.pyi": namespace_stub(table, fft, "fft."),
         "linalg.pyi": namespace_stub(table, linalg, "linalg."),
         "special.pyi": namespace_stub(table, special, "special."),
-        "masked.pyi": namespace_stub(table, masked, "masked."),
+        "masked/__init__.pyi": namespace_stub(table, masked, "masked."),
         "signal/windows.pyi": namespace_stub(table, signal.windows, "signal.windows."),
         "functional.pyi": exports_stub(rustgrad.functional),
         "autograd/__init__.pyi": exports_stub(autograd),

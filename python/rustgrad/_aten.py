@@ -13,6 +13,11 @@ def slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None 
     return _ops["_slice"](self, dim, start, end, step)
 
 
+def square_(self: Tensor) -> Tensor:
+    """`self * self`, written to `self`."""
+    return self.pow_(2)
+
+
 def _safe_softmax(self: Tensor, dim: int, dtype: dtype | None = None) -> Tensor:
     """`softmax` that is zero where all elements are minus infinity."""
     nothing = (self == float("-inf")).all(dim, keepdim=True)

@@ -23,7 +23,8 @@ BLOCKED = ("sys", "os", "posix", "nt")
 OWN = __name__.partition(".")[0]
 _DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
 _REBUILDERS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
-               "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor", "_rebuild_nested")  # fmt: skip
+               "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor", "_rebuild_nested",
+               "_rebuild_masked")  # fmt: skip
 _safe = []
 
 

@@ -95,6 +95,12 @@ def _rebuild_nested(layout, value, requires_grad, parts):
     return rebuilt(layout, value, requires_grad, parts)
 
 
+def _rebuild_masked(data, mask, requires_grad):
+    from .masked import MaskedTensor
+
+    return MaskedTensor(data, mask, requires_grad)
+
+
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     from .nn.parameter import Parameter
 

@@ -122,7 +122,7 @@ class _Writer:
             made = (_utils._rebuild_parameter, (t.detach(), t.requires_grad, OrderedDict()))
             return (_utils._rebuild_parameter_with_state, (*made[1], state)) if state else made
         _utils._warn_of_hooks(t)
-        if t.layout is not strided or t.is_nested:
+        if t.layout is not strided or t.is_nested or hasattr(t, "_masked_mask"):
             return t.__reduce_ex__(2)
         if t.is_meta:
             made = (_utils._rebuild_meta_tensor_no_storage, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad))

@@ -73,22 +73,22 @@ def is_sparse(tensor):
 
 
 def as_values(tensor):
-    """What the engine takes for a tensor: of a sparse one its values."""
-    return tensor._value if is_sparse(tensor) else tensor
+    """What the engine takes for a tensor: of a sparse one its values, of a masked one those of its data."""
+    while is_sparse(tensor):
+        tensor = tensor._value
+    return tensor
 
 
 def _run(outputs, grads, keep, create, inputs, allow_unused, accumulate):
     """The engine's pass. It knows dense tensors: a sparse one stands for its values, and its gradient has its indices."""
-    if not sparse or not any(map(is_sparse, (*outputs, *inputs, *grads))):
+    if not sparse:
         return _C._run_backward(outputs, grads, keep, create, inputs, allow_unused, accumulate)
-    from ..sparse._grads import gradient_as_values
+    from ..sparse._grads import gradient_as_values, shown
 
     grads = tuple(gradient_as_values(out, g) for out, g in zip(outputs, grads, strict=True))
     dense = (tuple(map(as_values, tensors)) for tensors in (outputs, inputs))
     found = _C._run_backward(next(dense), grads, keep, create, next(dense), allow_unused, accumulate)
-    if accumulate:
-        return found
-    return tuple(t._in_pattern(g) if is_sparse(t) else g for t, g in zip(inputs, found, strict=True))
+    return found if accumulate else tuple(map(shown, inputs, found))
 
 
 def _implicit_grad(out):

@@ -8,8 +8,7 @@ from __future__ import annotations
 import functools
 
 from .. import _conversions, _formats
-from .._C import Tensor, ops
-from ..nn import functional
+from .._rule_names import OPERATORS, REFLECTED, op_of, places
 from . import _elementwise, _products, _reduce, _shape, _strided
 from ._tensor import is_nested, refuse
 
@@ -92,46 +91,6 @@ _STRIDED = {
     **{name: _strided.softmax(name) for name in ("softmax", "log_softmax")},
     **{f"nn.functional.{name}": _strided.softmax(f"nn.functional.{name}") for name in ("softmax", "log_softmax")},
 }
-# Operators that are looked up by the names of Python's protocol.
-_OPERATORS = {
-    "__add__": "add",
-    "__sub__": "sub",
-    "__mul__": "mul",
-    "__truediv__": "div",
-    "__div__": "div",
-    "__pow__": "pow",
-    "__mod__": "remainder",
-    "__floordiv__": "floor_divide",
-    "__and__": "bitwise_and",
-    "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor",
-    "__lshift__": "bitwise_left_shift",
-    "__rshift__": "bitwise_right_shift",
-    "__neg__": "neg",
-    "__pos__": "positive",
-    "__abs__": "abs",
-    "__invert__": "bitwise_not",
-    "__eq__": "eq",
-    "__ne__": "ne",
-    "__lt__": "lt",
-    "__le__": "le",
-    "__gt__": "gt",
-    "__ge__": "ge",
-}
-# The reflected operators, which get their operands in the other order.
-_REFLECTED = {
-    "__radd__": "add",
-    "__rmul__": "mul",
-    "__rsub__": "sub",
-    "__rtruediv__": "div",
-    "__rdiv__": "div",
-    "__rpow__": "pow",
-    "__rfloordiv__": "floor_divide",
-    "__rmod__": "remainder",
-    "__rand__": "bitwise_and",
-    "__ror__": "bitwise_or",
-    "__rxor__": "bitwise_xor",
-}
 # What a method of the tensor answers, also where it is asked as a function.
 _ANSWERED = (
     "numel is_floating_point is_complex is_signed is_inference is_conj is_neg is_nonzero get_device is_same_size detach detach_ to cpu"
@@ -182,8 +141,8 @@ def _named(rule):
 
 def _common():
     """The rules of both layouts that are not elementwise ops themselves, by name."""
-    rules = {name: _elementwise.pointwise(other) for name, other in _OPERATORS.items()}
-    rules.update({name: _swapped(_elementwise.pointwise(other)) for name, other in _REFLECTED.items()})
+    rules = {name: _elementwise.pointwise(other) for name, other in OPERATORS.items()}
+    rules.update({name: _swapped(_elementwise.pointwise(other)) for name, other in REFLECTED.items()})
     rules.update({name: _answer(name) for name in (*_ANSWERED, *_conversions.DTYPES)})
     rules["copy_"] = _elementwise.copy_
     rules["unbind"] = _shape.unbind
@@ -192,26 +151,17 @@ def _common():
     return rules
 
 
-def _places(name):
-    """The functions of a name: the op, the method and those of the namespaces."""
-    import rustgrad as torch
-
-    last = name.removeprefix("nn.functional.")
-    found = (ops.get(name), getattr(Tensor, name, None), vars(torch).get(name))
-    return [f for f in (*found, vars(functional).get(last) if last != name else None) if f is not None]
-
-
 @functools.cache
 def table(layout):
     """op -> rule. Ops are found by their objects, so a name means one op."""
     found = {}
     for name in (*_elementwise.NAMES, *_elementwise.LIKE):
-        found.update({function: _elementwise.pointwise(name, function) for function in _places(name)})
+        found.update({function: _elementwise.pointwise(name, function) for function in places(name)})
     for name in (*_elementwise.WRITTEN, *(f"{name}_" for name in _elementwise.NAMES)):
-        found.update({function: _in_place(function) for function in _places(name)})
+        found.update({function: _in_place(function) for function in places(name)})
     rules = {**_common(), **(_JAGGED if layout is _formats.jagged else _STRIDED)}
     for name, rule in rules.items():
-        found.update(dict.fromkeys(_places(name), _named(rule)))
+        found.update(dict.fromkeys(places(name), _named(rule)))
     return found
 
 
@@ -222,8 +172,7 @@ def call(function, args, kwargs):
         NotImplementedError: there is no rule for it.
     """
     layout = _layout_of(args, kwargs)
-    # `ops.aten.sum.dim_IntList` is the op `sum`.
-    function = getattr(getattr(function, "overloadpacket", function), "_function", function)
+    function = op_of(function)
     rule = table(layout).get(function)
     name = getattr(function, "__name__", str(function))
     if name == "__get__":

@@ -144,7 +144,11 @@ def with_grad(group):
 
 
 def _has_sparse_grad(param):
-    """Whether the gradient of a dense parameter is sparse."""
+    """Whether the gradient of a dense parameter is sparse. TypeError: it is masked."""
+    if hasattr(param.grad, "_masked_mask"):
+        raise TypeError(
+            "optim: a gradient is a MaskedTensor; expected a dense one. Hint: p.grad = p.grad.to_tensor(0) before the step."
+        )
     return _engine.is_sparse(param.grad) and not _engine.is_sparse(param)
 
 

@@ -5,24 +5,30 @@ from __future__ import annotations
 import threading
 
 from .. import _C
+from ._grads import Opaque
 from ._tensor import coo, is_sparse
 
 _turn = threading.Lock()
 
 
 def add(a, b):
-    """The sum of two gradients, sparse if both are."""
+    """The sum of two gradients, sparse if both are, masked if one is."""
+    masked = [t for t in (a, b) if not is_sparse(t) and isinstance(t, Opaque)]
+    if masked:
+        return masked[0]._added(b if masked[0] is a else a)
     return b + a if is_sparse(a) and not is_sparse(b) else a + b
 
 
 def accumulate(leaf, grad):
     """Adds to `leaf.grad`: in place, unless the sum is recorded or a dense gradient comes to a sparse one."""
+    masked = not is_sparse(grad) and isinstance(grad, Opaque)
+    grad = grad._as_result() if masked else grad
     with _turn:
         old = leaf.grad
         if old is None:
             leaf.grad = grad if _C.is_grad_enabled() else grad.detach().clone()
-        elif _C.is_grad_enabled() or (is_sparse(old) and not is_sparse(grad)):
-            leaf.grad = add(old, grad)
+        elif _C.is_grad_enabled() or masked or (is_sparse(old) and not is_sparse(grad)):
+            leaf.grad = old + grad if masked else add(old, grad)
         else:
             old.add_(grad)
 

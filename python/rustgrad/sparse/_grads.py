@@ -94,6 +94,14 @@ class Gradients:
                 return other._value
         return sparse_mask(other, self)._value
 
+    def _as_gradient(self, values):
+        """The gradient of this tensor that `grad` returns."""
+        return self._in_pattern(values)
+
+    def _started(self, grad):
+        """The gradient that backward begins with here."""
+        return self._aligned(grad, "grad")
+
     @property
     def data(self) -> Any:
         """The same parts without history; assigning gives the tensor other parts."""
@@ -171,14 +179,34 @@ class Gradients:
     )
 
 
+class Opaque(Gradients):
+    """A class of tensors that are gradients of dense ones too, with elements that the engine cannot see."""
+
+    def _all_elements(self):
+        """The gradient as a dense tensor."""
+        return self.to_dense()
+
+    def _as_result(self):
+        """The gradient as a leaf gets it."""
+        return self
+
+
 _engine.sparse = (Gradients,)
+_C._set_opaque_class(Opaque)
 
 
 def gradient_as_values(output, grad):
     """The gradient that the engine takes for an output."""
     if isinstance(output, Gradients) and grad is not None:
-        return output._aligned(grad, "grad")
-    return grad.to_dense() if isinstance(grad, Gradients) else grad
+        return output._started(grad)
+    return grad._all_elements() if isinstance(grad, Opaque) else grad
+
+
+def shown(input, grad):
+    """A gradient as the caller gets it: that of a sparse input has its pattern."""
+    if isinstance(input, Gradients):
+        return input._as_gradient(grad)
+    return grad._as_result() if isinstance(grad, Opaque) else grad
 
 
 def _dense(t):

@@ -12,7 +12,7 @@ from .. import _C, _functions
 from .._C import Tensor, ops
 from .._formats import sparse_coo
 from ..autograd.grad_mode import no_grad
-from . import _elementwise, _lists, _products, _reduce, _shape
+from . import _elementwise, _lists, _masked, _products, _reduce, _shape
 from ._tensor import CooTensor, SparseTensor, is_sparse, refuse
 
 _RULES = {
@@ -156,6 +156,8 @@ def table():
     rules["_foreach_mul_"] = (_lists.foreach_mul_, False)
     for name, other in _REFLECTED.items():
         rules[name] = (_swapped(_RULES[other]), False)
+    for name in [op for op in ops if op.startswith("masked.")]:
+        rules[name] = (_masked.rule(name.removeprefix("masked.")), False)
     for name in _ANSWERED:
         rules[name] = (_answer(name), False)
     return _by_object(rules)

@@ -67,7 +67,7 @@ def refuse(name, layout):
     raise NotImplementedError(f"{name}: not implemented for {layout._name} tensors. Hint: call .to_dense().")
 
 
-class SparseTensor(_protocols.Protocols, _grads.Gradients, Tensor):
+class SparseTensor(_protocols.Protocols, _grads.Opaque, Tensor):
     """What the layouts have in common. Objects are made by `sparse_coo_tensor` and its kin, never by the class."""
 
     _value: Tensor
@@ -260,6 +260,3 @@ class CompressedTensor(SparseTensor):
                 f"{name} expected sparse {wanted} compressed tensor layout but got {_printing.NAMES[self._layout]}"
             )
         return getattr(self, attribute).detach()
-
-
-_C._set_opaque_class(SparseTensor)

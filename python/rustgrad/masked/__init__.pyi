@@ -9,7 +9,11 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['amax', 'amin', 'argmax', 'argmin', 'cumprod', 'cumsum', 'log_softmax', 'logaddexp', 'logsumexp', 'mean', 'median', 'norm', 'normalize', 'prod', 'softmax', 'softmin', 'std', 'sum', 'var']
+__all__ = ['MaskedTensor', 'amax', 'amin', 'argmax', 'argmin', 'as_masked_tensor', 'cumprod', 'cumsum', 'is_masked_tensor', 'log_softmax', 'logaddexp', 'logsumexp', 'masked_tensor', 'mean', 'median', 'norm', 'normalize', 'prod', 'softmax', 'softmin', 'std', 'sum', 'var']
+from rustgrad.masked.maskedtensor.core import MaskedTensor as MaskedTensor
+from rustgrad.masked.maskedtensor.creation import as_masked_tensor as as_masked_tensor
+from rustgrad.masked.maskedtensor.core import is_masked_tensor as is_masked_tensor
+from rustgrad.masked.maskedtensor.creation import masked_tensor as masked_tensor
 def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, *, keepdim: _bool | None = False, dtype: _dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """The greatest element that the mask lets through, of all or over the given dimensions."""
 def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, *, keepdim: _bool | None = False, dtype: _dtype | None = None, mask: Tensor | None = None) -> Tensor:

@@ -1,0 +1,68 @@
+"""By which names the tables of rules of tensor subclasses find ops: the operators of Python, and the places of a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._C import Tensor, ops
+from .nn import functional
+
+__all__ = ["OPERATORS", "REFLECTED", "op_of", "places"]
+
+# Operators that are looked up by the names of Python's protocol.
+OPERATORS = {
+    "__add__": "add",
+    "__sub__": "sub",
+    "__mul__": "mul",
+    "__truediv__": "div",
+    "__div__": "div",
+    "__pow__": "pow",
+    "__mod__": "remainder",
+    "__floordiv__": "floor_divide",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
+    "__lshift__": "bitwise_left_shift",
+    "__rshift__": "bitwise_right_shift",
+    "__neg__": "neg",
+    "__pos__": "positive",
+    "__abs__": "abs",
+    "__invert__": "bitwise_not",
+    "__eq__": "eq",
+    "__ne__": "ne",
+    "__lt__": "lt",
+    "__le__": "le",
+    "__gt__": "gt",
+    "__ge__": "ge",
+}
+# The reflected operators, which get their operands in the other order.
+REFLECTED = {
+    "__radd__": "add",
+    "__rmul__": "mul",
+    "__rsub__": "sub",
+    "__rtruediv__": "div",
+    "__rdiv__": "div",
+    "__rpow__": "pow",
+    "__rfloordiv__": "floor_divide",
+    "__rmod__": "remainder",
+    "__rand__": "bitwise_and",
+    "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor",
+}
+
+
+def op_of(function: Any) -> Any:
+    """The op that `ops.aten.sum` and `ops.aten.sum.dim_IntList` mean; another function as it is."""
+    from . import _ops
+
+    packet = function.overloadpacket if isinstance(function, _ops.OpOverload) else function
+    return packet._function if isinstance(packet, _ops.OpOverloadPacket) else packet
+
+
+def places(name: str) -> list[Any]:
+    """The functions of a name: the op, the method and those of the namespaces."""
+    import rustgrad as torch
+
+    last = name.removeprefix("nn.functional.")
+    found = (ops.get(name), getattr(Tensor, name, None), vars(torch).get(name))
+    return [f for f in (*found, vars(functional).get(last) if last != name else None) if f is not None]
