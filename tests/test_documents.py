@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import itertools
 import pkgutil
 from pathlib import Path
 
@@ -15,8 +16,9 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.mark.parametrize("page", ["docs/coming_from_pytorch.md"])
 @pytest.mark.filterwarnings("ignore")
-def test_examples(torch, page):
-    """The examples of a page, in sequence, as a reader would type them."""
+def test_examples(torch, page, monkeypatch):
+    """The examples of a page, in sequence, as a reader would type them in a new interpreter."""
+    monkeypatch.setattr(importlib.import_module("rustgrad.nested._ragged"), "_numbers", itertools.count(1))
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     text = (ROOT / page).read_text().replace("```python", "").replace("```", "")
     runner = doctest.DocTestRunner(optionflags=flags)
