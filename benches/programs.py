@@ -245,12 +245,21 @@ def short_rows(torch) -> dict:
     short, scores = torch.rand(65536, 16), torch.rand(32, 64, 64)
     wide, heads, rows = torch.rand(65536, 24), torch.rand(8, 256, 8 * 64), torch.randint(0, 4096, (65536,))
     flags, square, ends = short > 0.5, torch.rand(16384, 4, 4), torch.rand(65536, 4)
+    columns, classes = torch.rand(16, 65536), torch.rand(65536, 10)
     hidden = torch.ones(64, 64, dtype=torch.bool).triu(1)
     return {
         "softmax(1), 65536 x 16": timed(lambda: torch.softmax(short, 1)),
         "softmax(-1) of masked 32 x 64 x 64": timed(
             lambda: torch.softmax(scores.masked_fill(hidden, float("-inf")), -1)
         ),
+        "log_softmax(1), 65536 x 10": timed(lambda: torch.log_softmax(classes, 1)),
+        "softmax(0), 16 x 65536": timed(lambda: torch.softmax(columns, 0)),
+        "logsumexp(1), 65536 x 16": timed(lambda: torch.logsumexp(short, 1)),
+        "logsumexp(1), 65536 x 10": timed(lambda: torch.logsumexp(classes, 1)),
+        "logsumexp(0), 16 x 65536": timed(lambda: torch.logsumexp(columns, 0)),
+        "amax(1), 65536 x 4": timed(lambda: ends.amax(1)),
+        "sum(1), 65536 x 4": timed(lambda: ends.sum(1)),
+        "flip(1), 65536 x 16": timed(lambda: short.flip(1)),
         "sum(1), 65536 x 16": timed(lambda: short.sum(1)),
         "sum(1) of bool, 65536 x 16": timed(lambda: flags.sum(1)),
         "max(1), 65536 x 16": timed(lambda: short.max(1)),

@@ -9,6 +9,7 @@ import json
 import sys
 import time
 
+import collectives
 import programs
 from timing import timed
 
@@ -509,6 +510,7 @@ PARTS = (
     draws,
     texts,
     *programs.PARTS,
+    collectives.collectives,
 )
 
 
