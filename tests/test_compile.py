@@ -4,7 +4,10 @@ Each test runs a program twice from one seed, plain and compiled, and compares b
 versions and the random stream after every call; then it says which road the calls have taken.
 """
 
+import cProfile
 import gc
+import signal
+import threading
 import warnings
 import weakref
 
@@ -163,6 +166,105 @@ def test_garbage_of_others_is_not_collected_in_a_watched_call(torch, kind):
         gc.set_threshold(*once)
     assert f._compiled_state.road == "replay", f._compiled_state.reasons
     assert gc.isenabled()
+
+
+def test_the_collector_stays_off_until_the_last_watched_call_of_all_threads_ends(torch):
+    from rustgrad.compiler._calls import uncollected
+
+    seen = {}
+    inside, may_end = threading.Barrier(2), threading.Event()
+
+    def call(name, waits_for):
+        with uncollected:
+            inside.wait(10)
+            waits_for.wait(10)
+            seen[name] = gc.isenabled()
+
+    passed = threading.Event()
+    passed.set()
+    threads = [threading.Thread(target=call, args=a) for a in (("first", passed), ("second", may_end))]
+    for thread in threads:
+        thread.start()
+    threads[0].join(10)
+    may_end.set()
+    threads[1].join(10)
+    assert seen == {"first": False, "second": False}
+    assert gc.isenabled()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_a_handler_of_a_signal_in_a_watched_call_is_no_part_of_it(torch):
+    """The function computes for some milliseconds, so that a timer falls into each of the first calls."""
+    ran = []
+
+    def note(number, frame):
+        ran.append(number)
+
+    def handler(number, frame):
+        note(number, frame)
+
+    @torch.compile
+    def f(x):
+        for _ in range(5000):
+            x = x * 1.0001
+        return x
+
+    x = torch.ones(2000)
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        for _ in range(4):
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            interrupted = f(x)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert ran
+    assert f._compiled_state.reasons == []
+    for _ in range(4):
+        assert torch.equal(f(x), interrupted)
+    assert f._compiled_state.road == "replay"
+
+
+def test_a_profiler_written_in_c_stays_on(torch):
+    """`cProfile` cannot be put back by `sys.setprofile`, so no call is watched while it is on (before CPython 3.12)."""
+    f = torch.compile(lambda x: x.exp() + 1)
+    profiler = cProfile.Profile()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        profiler.enable()
+        for _ in range(5):
+            f(torch.ones(2))
+        profiler.disable()
+    calls = {}
+    for entry in profiler.getstats():
+        if hasattr(entry.code, "co_name"):
+            calls[entry.code.co_name] = calls.get(entry.code.co_name, 0) + entry.callcount
+    assert calls["compiled"] == 5
+    for _ in range(4):
+        f(torch.ones(2))
+    assert f._compiled_state.road == "replay"
+
+
+def test_a_warning_that_a_function_runs_eagerly_names_the_callers_line(torch):
+    class Layer(torch.nn.Module):
+        def forward(self, x):
+            return print(end="") or x
+
+    for f in (torch.compile(Layer()), torch.compile(lambda x: print(end="") or x)):
+        with pytest.warns(UserWarning, match="runs eagerly") as told:
+            for _ in range(3):
+                f(torch.ones(2))
+        assert [w.filename for w in told] == [__file__]
+
+
+def test_a_compiled_module_has_the_length_of_its_original(torch):
+    layers = [torch.compile(torch.nn.Sequential(*[torch.nn.ReLU()] * n)) for n in range(3)]
+    assert [len(c) for c in layers] == [0, 1, 2]
+    assert [bool(c) for c in layers] == [False, True, True]
+    single = torch.compile(torch.nn.Linear(1, 1))
+    assert single
+    with pytest.raises(TypeError):
+        len(single)
 
 
 def test_the_running_statistics_and_the_random_stream(torch):

@@ -52,6 +52,13 @@ class OptimizedModule(Module):
     def __delattr__(self, name: str) -> None:
         delattr(self.__dict__["_orig_mod"], name)
 
+    def __bool__(self) -> bool:
+        original = self.__dict__["_orig_mod"]
+        return not hasattr(type(original), "__len__") or len(original) > 0
+
+    def __len__(self) -> int:
+        return len(self.__dict__["_orig_mod"])
+
     @property
     def training(self) -> bool:
         """The mode of the original."""
