@@ -34,6 +34,7 @@ from ._C import Tensor
 from ._C import device as _device
 from ._checkpoint_files import Sink, opened
 from ._formats import strided
+from ._own import is_own
 from ._renamed import is_renamed
 from ._safe_globals import (
     BLOCKED,
@@ -115,8 +116,11 @@ class _Writer:
         return obj.__qualname__ if isinstance(obj, types.FunctionType) else NotImplemented
 
     def reduce_tensor(self, t):
-        from .nn.parameter import Parameter
+        from .nn.parameter import Parameter, is_lazy
 
+        if is_lazy(t) or not is_own(type(t).__reduce_ex__):
+            # What a class says of itself, as in other pickles.
+            return t.__reduce_ex__(2)
         state = _utils._state_of(t, {k: v for k, v in t.__dict__.items() if not k.startswith("_")})
         if isinstance(t, Parameter):
             made = (_utils._rebuild_parameter, (t.detach(), t.requires_grad, OrderedDict()))
