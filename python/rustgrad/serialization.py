@@ -460,20 +460,26 @@ def load(
     Args:
         f (path or binary file): a file needs `read`, `readline`, `tell` and `seek`.
         map_location (device, str, dict or function): the devices of tensors. Default: as saved.
-        pickle_module (module): with `weights_only=False`, its `Unpickler` reads everything but tensors.
-        weights_only (bool): whether the file may only hold data. Default: True.
+        pickle_module (module): its `Unpickler` reads everything but tensors; the file is trusted then.
+        weights_only (bool): whether the file may only hold data. Default: True without `pickle_module`.
         mmap (bool): map the file instead of reading it; only for a path. Writes do not reach the file, unless
             `set_default_mmap_options(mmap.MAP_SHARED)`.
-        encoding (str): of strings that Python 2 wrote.
+        encoding (str): of strings that Python 2 wrote. With `weights_only=False` all arguments of an `Unpickler` are taken.
 
     Raises:
+        TypeError: an unknown argument.
         FileNotFoundError: no such file.
         EOFError: it is empty.
         CheckpointError: any other problem with the file; it is both an UnpicklingError and a RuntimeError.
     """
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
+    if weights_only is None and pickle_module is not None:
+        weights_only = False
     weights_only = _forced(weights_only)
+    unknown = sorted(pickle_load_args.keys() - {"encoding"})
+    if weights_only and unknown:
+        raise TypeError(f"load: got an unexpected keyword argument {unknown[0]!r}")
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, (str, os.PathLike))
