@@ -225,6 +225,41 @@ def test_a_handler_of_a_signal_in_a_watched_call_is_no_part_of_it(torch):
     assert f._compiled_state.road == "replay"
 
 
+@pytest.mark.parametrize("file", ["<string>", "<stdin>", "<ipython-input-1>", "<doctest a[0]>"])
+@pytest.mark.parametrize("kind", ["partial", "metaclass"])
+def test_code_without_a_file_is_watched_as_well(torch, file, kind):
+    """What a function reaches through C, which the audit does not read."""
+    code = """
+import functools
+
+rate, calls = 2.0, []
+
+def scaled(x):
+    calls.append(1)
+    return x * rate
+
+class Meta(type):
+    def __getattr__(cls, name):
+        return scaled
+
+class Scaling(metaclass=Meta):
+    pass
+
+part = functools.partial(scaled)
+functions = {"partial": lambda x: part(x) + 1, "metaclass": lambda x: Scaling.scaled(x) + 1}
+"""
+    names = {}
+    exec(compile(code, file, "exec"), names)
+    f = torch.compile(names["functions"][kind])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(5):
+            assert f(torch.ones(1)).item() == 3
+        names["rate"] = 5.0
+        assert f(torch.ones(1)).item() == 6
+    assert len(names["calls"]) == 6
+
+
 def test_a_profiler_written_in_c_stays_on(torch):
     """`cProfile` cannot be put back by `sys.setprofile`, so no call is watched while it is on (before CPython 3.12)."""
     f = torch.compile(lambda x: x.exp() + 1)

@@ -11,6 +11,8 @@ from typing import Any
 
 from ._audit import HOME, Audit
 
+# Where code is that a call may reach unread: this package, and what the interpreter itself is made of (`abc`, imports).
+_TRUSTED = (HOME, "<frozen ")
 # Modules of C functions whose calls a plan would skip.
 _OUTWARD = ("_warnings", "_thread", "time", "posix", "io")
 
@@ -39,7 +41,7 @@ class Calls:
             return
         if event == "call":
             code = frame.f_code
-            if id(code) not in self.known and not code.co_filename.startswith(HOME) and code.co_filename[0] != "<":
+            if id(code) not in self.known and not code.co_filename.startswith(_TRUSTED):
                 if code in _handlers():
                     self.interrupted = True
                 else:
