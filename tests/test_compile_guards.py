@@ -405,3 +405,72 @@ def test_modules_of_the_user_are_read_and_guarded(torch, monkeypatch):
     with pytest.warns(UserWarning, match="looks up attributes itself"):
         for _ in range(4):
             g(torch.ones(1))
+
+
+def _objects(torch):
+    """Programs, each with a change that gives an object another class or dict, or replaces what our modules call."""
+    nn = torch.nn
+
+    class Scale:
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, x):
+            return x * self.by
+
+    class Tenfold(Scale):
+        def __call__(self, x):
+            return x * self.by * 10
+
+    class Shifted(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    def changed(name, value):
+        return lambda o, monkeypatch: setattr(o, name, value)
+
+    yield "dict of an object", Scale(2.0), changed("__dict__", {"by": 5.0})
+    yield "class of an object", Scale(2.0), changed("__class__", Tenfold)
+    yield "dict of a module", nn.Linear(3, 3), changed("__dict__", vars(nn.Linear(3, 3)))
+    yield "class of a module", nn.Linear(3, 3), changed("__class__", Shifted)
+    functional = nn.functional
+    yield "function of modules", nn.Softplus(), lambda o, m: m.setattr(functional, "softplus", lambda x, *a: x * 3)
+    yield "function", functional.softsign, lambda o, m: m.setattr(functional, "softsign", lambda x: x * 3)
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_objects_may_get_another_class_or_dict(torch, monkeypatch, index):
+    name, o, change = list(_objects(torch))[index]
+    function = (lambda x: torch.nn.functional.softsign(x)) if name == "function" else lambda x: o(x)  # noqa: PLW0108
+    fast = torch.compile(function)
+    x = torch.arange(1.0, 4.0)
+    for _ in range(5):
+        before = fast(x)
+    assert fast._compiled_state.road == "replay"
+    change(o, monkeypatch)
+    assert torch.equal(fast(x), function(x)), name
+    assert not torch.equal(fast(x), before)
+
+
+def test_objects_that_differ_in_each_thread_are_read_in_each_call(torch):
+    class Rate(threading.local):
+        value = 2.0
+
+    plain, rate = threading.local(), Rate()
+    plain.value = 2.0
+    f = torch.compile(lambda x: x * plain.value * rate.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(5):
+            assert f(torch.ones(1)).item() == 4
+        seen = []
+
+        def other():
+            plain.value, rate.value = 3.0, 5.0
+            seen.append(f(torch.ones(1)).item())
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert seen == [15.0]
+        assert f(torch.ones(1)).item() == 4
