@@ -474,3 +474,26 @@ def test_objects_that_differ_in_each_thread_are_read_in_each_call(torch):
         thread.join()
         assert seen == [15.0]
         assert f(torch.ones(1)).item() == 4
+
+
+def test_a_mode_of_functions_sees_the_calls_of_a_function_with_a_plan(torch):
+    class Zero(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            return result * 0 if func is torch.sin else result
+
+    @torch.compile
+    def f(x):
+        return torch.sin(x) + 1
+
+    x = torch.ones(2)
+    with Zero():
+        # Calls within do not count.
+        assert [f(x).tolist() for _ in range(4)] == [[1.0, 1.0]] * 4
+    for _ in range(5):
+        plain = f(x)
+    assert f._compiled_state.road == "replay", f._compiled_state.reasons
+    with Zero():
+        assert f(x).tolist() == [1.0, 1.0]
+    assert torch.equal(f(x), plain)
+    assert f._compiled_state.road == "replay"

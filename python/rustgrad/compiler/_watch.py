@@ -155,6 +155,8 @@ class Watched:
         """A call for which no plan has run."""
         if not self.on or here.recording or here.disabled or here.stance == "force_eager" or _C._is_traced():
             return self.eager(args, kwargs)
+        if _C._is_torch_function_mode_enabled():
+            return self.eager(args, kwargs)
         if here.stance in ("fail_on_recompile", "eager_on_recompile") and self.plans:
             if here.stance == "fail_on_recompile":
                 raise RuntimeError(
