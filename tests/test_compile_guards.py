@@ -497,3 +497,30 @@ def test_a_mode_of_functions_sees_the_calls_of_a_function_with_a_plan(torch):
         assert f(x).tolist() == [1.0, 1.0]
     assert torch.equal(f(x), plain)
     assert f._compiled_state.road == "replay"
+
+
+@pytest.mark.parametrize("what", ["mode", "gradients", "three states"])
+def test_calls_that_alternate_between_states_get_a_plan_for_each(torch, what):
+    """As where a program trains and evaluates by turns: each state's calls are compared with calls in that state."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(3))
+    states = {
+        "mode": [lambda: model.train(), lambda: model.eval()],
+        "gradients": [lambda: model.requires_grad_(True), lambda: model.requires_grad_(False)],
+        "three states": [lambda: model.train(), lambda: model[1].eval(), lambda: model.eval()],
+    }[what]
+    fast = torch.compile(model)
+    x = torch.arange(6.0).view(2, 3)
+    roads = []
+    for i in range(18):
+        states[i % len(states)]()
+        running = model[2].running_mean.clone(), model[2].running_var.clone()
+        torch.manual_seed(i)
+        with torch.no_grad() if what != "gradients" else torch.enable_grad():
+            result = fast(x)
+            roads.append(fast._compiled_state.road)
+            model[2].running_mean.copy_(running[0])
+            model[2].running_var.copy_(running[1])
+            torch.manual_seed(i)
+            plain = model(x)
+        assert torch.equal(result, plain) and result.requires_grad == plain.requires_grad
+    assert roads[-6:] == ["replay"] * 6, (roads, fast._compiled_state.reasons)

@@ -110,8 +110,9 @@ class _Progress:
 
     def __init__(self) -> None:
         self.calls = 0
-        # What a call has recorded, by what it asked of its numbers: the next one that was told the same has to agree.
-        self.first: dict[tuple, tuple[str, list]] = {}
+        # What a call has recorded, by what it asked of its numbers and by what it read: the next one that was told the
+        # same and has read the same has to agree.
+        self.first: dict[tuple, str] = {}
         self.differed = 0
         self.plans = 0
         self.interrupted = 0
@@ -247,6 +248,7 @@ class Watched:
             return self.give_up(progress, str(problem), args, kwargs)
         self.road = "watched"
         numbers = _numbers(args, kwargs)
+        asks = tuple((id(t), t.requires_grad, t.is_leaf) for t in _outside(before, args, kwargs))
         result, recording, calls = recorded_call(self.function, before, args, kwargs, numbers)
         if calls.interrupted:
             del recording
@@ -260,10 +262,11 @@ class Watched:
             self.refuse(progress, plan)
             return result
         made, signature = plan
-        found, asked = (made.recorded(), signature), tuple(made.asked())
+        found, asked = made.recorded(), tuple(made.asked())
         if made.fixed():
             self.fixed.setdefault(form, set()).update(made.fixed())
-        first = progress.first.pop(asked, None)
+        known, key = any(other == asked for other, *_ in progress.first), (asked, asks, tuple(signature))
+        first = progress.first.pop(key, None)
         if first == found:
             progress.calls = 0
             progress.plans += 1
@@ -272,8 +275,8 @@ class Watched:
             # A watched call holds all its tensors; a plan needs less.
             _C._empty_cache()
             return result
-        progress.first[asked] = found
-        progress.differed += first is not None
+        progress.first[key] = found
+        progress.differed += known
         if progress.differed > 2:
             self.refuse(progress, "two calls of it computed different things")
         return result
@@ -310,9 +313,7 @@ def recorded_call(
     The arguments at the places `numbers` may be others in each call, as may values that it reads of tensors and returns;
     without a list neither may.
     """
-    inputs = _C._compile_inputs(args, kwargs)
-    ours = {id(t) for t in inputs}
-    outside = [t for t in before.tensors.values() if id(t) not in ours]
+    inputs, outside = _C._compile_inputs(args, kwargs), _outside(before, args, kwargs)
     calls = Calls(before)
     here.depth += 1
     try:
@@ -323,6 +324,12 @@ def recorded_call(
         here.recording = False
         here.depth -= 1
     return result, recording, calls
+
+
+def _outside(audit: Audit, args: tuple, kwargs: dict) -> list[Tensor]:
+    """The tensors that a function can reach besides its arguments."""
+    given = {id(t) for t in _C._compile_inputs(args, kwargs)}
+    return [t for t in audit.tensors.values() if id(t) not in given]
 
 
 def audited(
