@@ -5,7 +5,9 @@ versions and the random stream after every call; then it says which road the cal
 """
 
 import cProfile
+import functools
 import gc
+import os
 import signal
 import threading
 import warnings
@@ -190,18 +192,35 @@ def test_the_collector_stays_off_until_the_last_watched_call_of_all_threads_ends
     threads[1].join(10)
     assert seen == {"first": False, "second": False}
     assert gc.isenabled()
+    if hasattr(os, "fork"):
+        with uncollected:
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if gc.isenabled() else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert gc.isenabled()
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
-def test_a_handler_of_a_signal_in_a_watched_call_is_no_part_of_it(torch):
+@pytest.mark.parametrize("kind", ["function", "partial", "object"])
+def test_a_handler_of_a_signal_in_a_watched_call_is_no_part_of_it(torch, kind):
     """The function computes for some milliseconds, so that a timer falls into each of the first calls."""
     ran = []
 
     def note(number, frame):
         ran.append(number)
 
-    def handler(number, frame):
+    class Base:
+        def __call__(self, number, frame):
+            note(number, frame)
+
+    class Handler(Base):
+        pass
+
+    def plain(number, frame):
         note(number, frame)
+
+    handler = {"function": plain, "partial": functools.partial(plain), "object": Handler()}[kind]
 
     @torch.compile
     def f(x):

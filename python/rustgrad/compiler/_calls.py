@@ -55,8 +55,10 @@ def _handlers():
     if threading.current_thread() is not threading.main_thread():
         return []
     found = (signal.getsignal(number) for number in signal.valid_signals())
-    functions = ((handler, vars(type(handler)).get("__call__")) for handler in found)
-    return [f.__code__ for pair in functions for f in pair if hasattr(f, "__code__")]
+    functions: list[Any] = []
+    for handler in (getattr(handler, "func", handler) for handler in found):  # of a `functools.partial`, its function
+        functions += [handler, *(vars(k).get("__call__") for k in type(handler).__mro__)]
+    return [f.__code__ for f in functions if hasattr(f, "__code__")]
 
 
 def can_watch() -> bool:
@@ -84,7 +86,8 @@ class _Uncollected:
 
     def __exit__(self, *error: Any) -> None:
         with self.lock:
-            self.blocks -= 1
+            # In a child that was forked within the block there is none any more.
+            self.blocks = max(self.blocks - 1, 0)
             if self.blocks == 0 and self.collects:
                 gc.enable()
 

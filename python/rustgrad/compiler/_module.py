@@ -53,8 +53,7 @@ class OptimizedModule(Module):
         delattr(self.__dict__["_orig_mod"], name)
 
     def __bool__(self) -> bool:
-        original = self.__dict__["_orig_mod"]
-        return not hasattr(type(original), "__len__") or len(original) > 0
+        return bool(self.__dict__["_orig_mod"])
 
     def __len__(self) -> int:
         return len(self.__dict__["_orig_mod"])
