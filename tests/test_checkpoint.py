@@ -629,3 +629,36 @@ def test_the_environment_that_trusts_files_says_so(torch, monkeypatch):
     file.seek(0)
     with pytest.warns(UserWarning, match="forcing weights_only=False"):
         torch.load(file)
+
+
+def test_arguments_of_load(torch):
+    def written():
+        file = io.BytesIO()
+        torch.save([torch.ones(2), Plain()], file)
+        file.seek(0)
+        return file
+
+    # A program that names a pickle module trusts the file.
+    assert type(torch.load(written(), pickle_module=pickle)[1]) is Plain
+    with pytest.raises(RuntimeError, match="explicit pickle_module"):
+        torch.load(written(), pickle_module=pickle, weights_only=True)
+    for weights_only in (True, False):
+        with pytest.raises(TypeError, match="unexpected keyword|invalid keyword"):
+            torch.load(written(), weights_only=weights_only, map_locaton="cpu")
+
+
+class Plain:
+    pass
+
+
+def test_what_has_no_name_cannot_be_made_safe(torch):
+    with pytest.raises((TypeError, AttributeError)):
+        with torch.serialization.safe_globals(["a name"]):
+            file = io.BytesIO()
+            torch.save(Plain(), file)
+            file.seek(0)
+            torch.load(file)
+    file = io.BytesIO()
+    torch.save(torch.ones(2), file)
+    file.seek(0)
+    assert torch.equal(torch.load(file), torch.ones(2))

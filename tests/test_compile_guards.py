@@ -405,3 +405,122 @@ def test_modules_of_the_user_are_read_and_guarded(torch, monkeypatch):
     with pytest.warns(UserWarning, match="looks up attributes itself"):
         for _ in range(4):
             g(torch.ones(1))
+
+
+def _objects(torch):
+    """Programs, each with a change that gives an object another class or dict, or replaces what our modules call."""
+    nn = torch.nn
+
+    class Scale:
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, x):
+            return x * self.by
+
+    class Tenfold(Scale):
+        def __call__(self, x):
+            return x * self.by * 10
+
+    class Shifted(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    def changed(name, value):
+        return lambda o, monkeypatch: setattr(o, name, value)
+
+    yield "dict of an object", Scale(2.0), changed("__dict__", {"by": 5.0})
+    yield "class of an object", Scale(2.0), changed("__class__", Tenfold)
+    yield "dict of a module", nn.Linear(3, 3), changed("__dict__", vars(nn.Linear(3, 3)))
+    yield "class of a module", nn.Linear(3, 3), changed("__class__", Shifted)
+    functional = nn.functional
+    yield "function of modules", nn.Softplus(), lambda o, m: m.setattr(functional, "softplus", lambda x, *a: x * 3)
+    yield "function", functional.softsign, lambda o, m: m.setattr(functional, "softsign", lambda x: x * 3)
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_objects_may_get_another_class_or_dict(torch, monkeypatch, index):
+    name, o, change = list(_objects(torch))[index]
+    function = (lambda x: torch.nn.functional.softsign(x)) if name == "function" else lambda x: o(x)  # noqa: PLW0108
+    fast = torch.compile(function)
+    x = torch.arange(1.0, 4.0)
+    for _ in range(5):
+        before = fast(x)
+    assert fast._compiled_state.road == "replay"
+    change(o, monkeypatch)
+    assert torch.equal(fast(x), function(x)), name
+    assert not torch.equal(fast(x), before)
+
+
+def test_objects_that_differ_in_each_thread_are_read_in_each_call(torch):
+    class Rate(threading.local):
+        value = 2.0
+
+    plain, rate = threading.local(), Rate()
+    plain.value = 2.0
+    f = torch.compile(lambda x: x * plain.value * rate.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(5):
+            assert f(torch.ones(1)).item() == 4
+        seen = []
+
+        def other():
+            plain.value, rate.value = 3.0, 5.0
+            seen.append(f(torch.ones(1)).item())
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert seen == [15.0]
+        assert f(torch.ones(1)).item() == 4
+
+
+def test_a_mode_of_functions_sees_the_calls_of_a_function_with_a_plan(torch):
+    class Zero(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            return result * 0 if func is torch.sin else result
+
+    @torch.compile
+    def f(x):
+        return torch.sin(x) + 1
+
+    x = torch.ones(2)
+    with Zero():
+        # Calls within do not count.
+        assert [f(x).tolist() for _ in range(4)] == [[1.0, 1.0]] * 4
+    for _ in range(5):
+        plain = f(x)
+    assert f._compiled_state.road == "replay", f._compiled_state.reasons
+    with Zero():
+        assert f(x).tolist() == [1.0, 1.0]
+    assert torch.equal(f(x), plain)
+    assert f._compiled_state.road == "replay"
+
+
+@pytest.mark.parametrize("what", ["mode", "gradients", "three states"])
+def test_calls_that_alternate_between_states_get_a_plan_for_each(torch, what):
+    """As where a program trains and evaluates by turns: each state's calls are compared with calls in that state."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(3))
+    states = {
+        "mode": [lambda: model.train(), lambda: model.eval()],
+        "gradients": [lambda: model.requires_grad_(True), lambda: model.requires_grad_(False)],
+        "three states": [lambda: model.train(), lambda: model[1].eval(), lambda: model.eval()],
+    }[what]
+    fast = torch.compile(model)
+    x = torch.arange(6.0).view(2, 3)
+    roads = []
+    for i in range(18):
+        states[i % len(states)]()
+        running = model[2].running_mean.clone(), model[2].running_var.clone()
+        torch.manual_seed(i)
+        with torch.no_grad() if what != "gradients" else torch.enable_grad():
+            result = fast(x)
+            roads.append(fast._compiled_state.road)
+            model[2].running_mean.copy_(running[0])
+            model[2].running_var.copy_(running[1])
+            torch.manual_seed(i)
+            plain = model(x)
+        assert torch.equal(result, plain) and result.requires_grad == plain.requires_grad
+    assert roads[-6:] == ["replay"] * 6, (roads, fast._compiled_state.reasons)

@@ -4,6 +4,8 @@ import copy
 import importlib
 import io
 import pickle
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -71,3 +73,47 @@ def test_hooks_that_pickling_loses_warn_unless_marked(torch):
     for write in (pickle.dumps, lambda t: torch.save(t, io.BytesIO())):
         with pytest.warns(UserWarning, match="will not be serialized"):
             write(t)
+
+
+@pytest.mark.parametrize("kind", ["pickle", "file"])
+def test_lazy_modules(torch, kind):
+    nn = torch.nn
+    made = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d(dtype=torch.float64))
+    if kind == "pickle":
+        again = pickle.loads(pickle.dumps(made))
+    else:
+        file = io.BytesIO()
+        torch.save(made, file)
+        file.seek(0)
+        again = torch.load(file, weights_only=False)
+    assert repr(again) == repr(made)
+    assert nn.parameter.is_lazy(again[0].weight) and nn.parameter.is_lazy(again[1].running_mean)
+    assert again[0](torch.ones(2, 5)).shape == (2, 3)
+
+
+def revived(cls, values):
+    return cls(values)
+
+
+def test_what_a_subclass_says_of_itself_goes_into_files_too(torch):
+    class Noted(torch.Tensor):
+        def __reduce_ex__(self, protocol):
+            return revived, (list, self.tolist())
+
+    file = io.BytesIO()
+    torch.save({"x": torch.ones(2).as_subclass(Noted), "y": torch.ones(1)}, file)
+    file.seek(0)
+    assert torch.load(file, weights_only=False) == {"x": [1.0, 1.0], "y": torch.ones(1)}
+
+
+@own
+def test_classes_have_names_under_the_command():
+    code = """
+import pickle, torch
+nn = torch.nn
+for cls in (nn.UninitializedParameter, nn.UninitializedBuffer, nn.Parameter, nn.Buffer, torch.Tensor, nn.Linear):
+    assert pickle.loads(pickle.dumps(cls)) is cls
+print(pickle.loads(pickle.dumps(nn.LazyLinear(3))))
+"""
+    done = subprocess.run([sys.executable, "-m", "rustgrad", "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "LazyLinear(in_features=0, out_features=3, bias=True)\n", done.stderr

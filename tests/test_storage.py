@@ -48,8 +48,6 @@ def test_set(torch):
     x, y = torch.arange(6.0), torch.zeros(1)
     y.set_(x.untyped_storage(), 1, (2, 2), (2, 1))
     assert y.tolist() == [[1, 2], [3, 4]] and y.data_ptr() == x.data_ptr() + 4
-    with pytest.raises(RuntimeError, match="out of bounds"):
-        y.set_(x.untyped_storage(), 3, (2, 2), (2, 1))
     assert y.set_(x).is_set_to(x) and y.set_().shape == (0,)
 
 
@@ -383,3 +381,39 @@ def test_set_has_no_derivative(torch):
             changed.sum().backward()
     with torch.no_grad():
         assert leaf.set_(other).shape == (2, 3) and leaf.is_leaf and leaf.requires_grad
+
+
+def test_set_beyond_a_storage_makes_it_grow(torch):
+    t = torch.arange(4.0)
+    view = t[1:]
+    for size, stride, offset, nbytes in (
+        ((2,), (1,), 1, 16),
+        ((5,), (1,), 2, 28),
+        ((2, 2), (7, 1), 0, 36),
+        ((3, 4), None, 0, 48),
+        ((100,), (0,), 3, 48),
+        ((0,), (1,), 50, 48),
+    ):
+        arguments = (offset, size) if stride is None else (offset, size, stride)
+        made = torch.empty(0).set_(t.untyped_storage(), *arguments)
+        assert made.shape == size and made.storage_offset() == offset and t.untyped_storage().nbytes() == nbytes
+    torch.empty(0).set_(t, 0, (16,), (1,))
+    assert t.untyped_storage().nbytes() == 64
+    view[0] = 7.0
+    assert t.tolist() == [0.0, 7.0, 2.0, 3.0]
+
+
+def test_set_beyond_a_storage_that_cannot_grow(torch):
+    exported = torch.arange(4.0)
+    array = exported.numpy()
+    leaf = torch.ones(2, requires_grad=True)
+    grows = torch.arange(4.0)
+    with pytest.raises(RuntimeError, match="not resizable"):
+        torch.empty(0).set_(exported.untyped_storage(), 0, (9,))
+    assert array.tolist() == [0.0, 1.0, 2.0, 3.0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf.set_(grows.untyped_storage(), 0, (9,))
+    for offset, size in ((-1, (9,)), (0, (-1,)), (0, (1 << 62, 1 << 10)), (0, (1 << 60,))):
+        with pytest.raises(RuntimeError):
+            torch.empty(0).set_(grows.untyped_storage(), offset, size)
+    assert grows.untyped_storage().nbytes() == 16

@@ -69,7 +69,9 @@ def _rename(module: types.ModuleType) -> None:
     for cls in [value for value in vars(module).values() if isinstance(value, type)]:
         if cls.__module__ == module.__name__:
             cls.__module__ = name
-            if cls.__reduce_ex__ is object.__reduce_ex__ and cls.__reduce__ is object.__reduce__:
+            # Instances of a metaclass are classes, which have names.
+            plain = cls.__reduce_ex__ is object.__reduce_ex__ and cls.__reduce__ is object.__reduce__
+            if plain and not issubclass(cls, type):
                 _by_own_name(cls)
 
 

@@ -33,7 +33,16 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
     Args:
         safe_globals (list): classes and functions, or pairs (class or function, "module.name" in the file).
+
+    Raises:
+        TypeError: something without a name among them.
     """
+    for known in safe_globals:
+        named = isinstance(known, tuple) and len(known) == 2 and isinstance(known[1], str)
+        if not named and not (hasattr(known, "__module__") and hasattr(known, "__qualname__")):
+            raise TypeError(
+                f"add_safe_globals: expected classes, functions or pairs of one and its name, got {type(known).__name__}"
+            )
     _safe.extend(safe_globals)
 
 

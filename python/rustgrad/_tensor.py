@@ -6,6 +6,7 @@ Ops of the table are set on the class by the extension module. Conversions live 
 """
 
 import functools
+import math
 import types
 import warnings
 from collections import OrderedDict
@@ -13,6 +14,18 @@ from collections import OrderedDict
 from . import _C, _conversions, _formats, _functions, _protocols, _sparse_methods, _spectral, storage
 from ._absent import getattr_of
 from ._C import Tensor, ops
+
+
+def _grow(storage, width, offset, size, stride):
+    """Makes a storage reach the last element of a layout. Layouts that are none are left to whoever takes them."""
+    sizes, strides = tuple(size), stride
+    if strides is None:
+        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    if len(strides) != len(sizes) or 0 in sizes or min((offset, *sizes, *strides)) < 0:
+        return
+    last = offset + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True))
+    if storage.nbytes() < (last + 1) * width < 1 << 63:
+        storage.resize_((last + 1) * width)
 
 
 class _Methods:
@@ -125,7 +138,10 @@ class _Methods:
         return ops["empty_strided"](size, stride, dtype=dtype, device=device).requires_grad_(bool(requires_grad))
 
     def set_(self, source=None, storage_offset=0, size=None, stride=None):
-        """Shares the memory of another tensor or storage: all of it, or with `size` and `stride` from an offset on."""
+        """Shares the memory of another tensor or storage: all of it, or with `size` and `stride` from an offset on.
+
+        A storage grows where it is too small, with new elements of any value. RuntimeError where it cannot.
+        """
         if source is None:
             source = ops["empty"](0, dtype=self.dtype, device=self.device)
         elif isinstance(source, Tensor) and (source.layout is not _formats.strided or source.is_nested):
@@ -138,6 +154,9 @@ class _Methods:
                     f"{stored._scalar_type_name} for argument 1 'storage'"
                 )
             source = source.untyped()._as(self.dtype)
+        written = self.is_leaf and self.requires_grad and _C.is_grad_enabled()
+        if size is not None and not written and source.dtype == self.dtype:
+            _grow(source.untyped_storage(), self.dtype.itemsize, storage_offset, size, stride)
         _C._set_(self, source, storage_offset, size, stride)
         return self
 

@@ -34,6 +34,7 @@ from ._C import Tensor
 from ._C import device as _device
 from ._checkpoint_files import Sink, opened
 from ._formats import strided
+from ._own import is_own
 from ._renamed import is_renamed
 from ._safe_globals import (
     BLOCKED,
@@ -115,8 +116,11 @@ class _Writer:
         return obj.__qualname__ if isinstance(obj, types.FunctionType) else NotImplemented
 
     def reduce_tensor(self, t):
-        from .nn.parameter import Parameter
+        from .nn.parameter import Parameter, is_lazy
 
+        if is_lazy(t) or not is_own(type(t).__reduce_ex__):
+            # What a class says of itself, as in other pickles.
+            return t.__reduce_ex__(2)
         state = _utils._state_of(t, {k: v for k, v in t.__dict__.items() if not k.startswith("_")})
         if isinstance(t, Parameter):
             made = (_utils._rebuild_parameter, (t.detach(), t.requires_grad, OrderedDict()))
@@ -456,20 +460,26 @@ def load(
     Args:
         f (path or binary file): a file needs `read`, `readline`, `tell` and `seek`.
         map_location (device, str, dict or function): the devices of tensors. Default: as saved.
-        pickle_module (module): with `weights_only=False`, its `Unpickler` reads everything but tensors.
-        weights_only (bool): whether the file may only hold data. Default: True.
+        pickle_module (module): its `Unpickler` reads everything but tensors; the file is trusted then.
+        weights_only (bool): whether the file may only hold data. Default: True without `pickle_module`.
         mmap (bool): map the file instead of reading it; only for a path. Writes do not reach the file, unless
             `set_default_mmap_options(mmap.MAP_SHARED)`.
-        encoding (str): of strings that Python 2 wrote.
+        encoding (str): of strings that Python 2 wrote. With `weights_only=False` all arguments of an `Unpickler` are taken.
 
     Raises:
+        TypeError: an unknown argument.
         FileNotFoundError: no such file.
         EOFError: it is empty.
         CheckpointError: any other problem with the file; it is both an UnpicklingError and a RuntimeError.
     """
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
+    if weights_only is None and pickle_module is not None:
+        weights_only = False
     weights_only = _forced(weights_only)
+    unknown = sorted(pickle_load_args.keys() - {"encoding"})
+    if weights_only and unknown:
+        raise TypeError(f"load: got an unexpected keyword argument {unknown[0]!r}")
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, (str, os.PathLike))

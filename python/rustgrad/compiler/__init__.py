@@ -109,8 +109,12 @@ def _compiled(function, fullgraph, most, on, passes):
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & 0x3A0:
         raise TypeError("compile: generators and coroutines cannot be compiled")
     state = Watched(function, fullgraph, most, on, None if passes is None else list(passes))
+    mode_entered = _C._is_torch_function_mode_enabled
 
     def compiled(*args, **kwargs):
+        if mode_entered():
+            # It sees each call, or makes another one of it.
+            return state.call(args, kwargs)
         if state.verify:
             from ._verify import checked
 

@@ -117,6 +117,14 @@ _NEVER_CALLED = {"__del__", "__reduce__", "__reduce_ex__", "__getstate__", "__se
 _MOST = 20_000
 
 
+class _Plain:
+    pass
+
+
+class _PlainNamespace(types.SimpleNamespace):
+    pass
+
+
 class Unsafe(Exception):
     """The reason why a function runs as it is."""
 
@@ -267,17 +275,31 @@ class Audit:
         self._spaces[id(space)][1][name] = ("absent", None) if absent else (_kind(value), value)
 
     def _common(self):
+        from ..nn import functional
         from ..nn.modules import module
         from ..optim import optimizer
 
         for space, entries, place in self._spaces.values():
             self.checks.append((place, "dict", space, False, [(k, kind, v) for k, (kind, v) in entries.items()]))
-        if not any(isinstance(o, (module.Module, optimizer.Optimizer)) for o in self._seen.values()):
+        seen = self._seen.values()
+        ours = functional.__name__
+        if any(isinstance(o, module.Module) or type(o) is types.FunctionType and o.__module__ == ours for o in seen):
+            # What modules and these functions call, which programs replace.
+            table = [
+                (k, "is", v) for k, v in vars(functional).items() if isinstance(v, (types.FunctionType, *_OP_TYPES))
+            ]
+            self.checks.append(("nn.functional", "dict", vars(functional), False, table))
+        if not any(isinstance(o, (module.Module, optimizer.Optimizer)) for o in seen):
             return
         names = ("backward_pre_hooks", "backward_hooks", "forward_pre_hooks", "forward_hooks")
         tables = [getattr(module, f"_global_{name}") for name in names]
         for table in (*tables, optimizer._global_pre_hooks, optimizer._global_post_hooks):
             self._empty(table, "hooks of all modules or optimizers")
+
+    def _made_of(self, o, place):
+        """Guards which class and which dict an object has; both can be replaced, and are read from then on."""
+        self.checks.append((place, "attribute", o, "__class__", "is", type(o)))
+        self.checks.append((place, "attribute", o, "__dict__", "is", vars(o)))
 
     def _empty(self, table, place):
         if table:
@@ -475,10 +497,14 @@ class Audit:
         heap = t.__flags__ & (1 << 9) and not is_own(t)
         if not (heap or t is types.SimpleNamespace) or not hasattr(o, "__dict__"):
             raise Unsafe(f"{place} is an object of type {t.__module__}.{t.__qualname__}")
+        plain = _PlainNamespace if isinstance(o, types.SimpleNamespace) else _Plain
         for k in t.__mro__[:-1]:
-            if k.__dict__.get("__slots__") or not k.__flags__ & (1 << 9) and k is not types.SimpleNamespace:
+            heap = k.__flags__ & (1 << 9) or k is types.SimpleNamespace
+            # What is larger has state of its own in C: `functools.partial`, `threading.local`.
+            if k.__dict__.get("__slots__") or not heap or k.__basicsize__ > plain.__basicsize__:
                 raise Unsafe(f"{place} is an object of type {t.__qualname__}, which is not a plain class")
         self._class(t, place)
+        self._made_of(o, place)
         space = vars(o)
         for name in sorted(self.names):
             if name in space:
@@ -497,6 +523,7 @@ class Audit:
             if is_own(k):
                 self._class(k, place)
         self._class(t, place)
+        self._made_of(o, place)
         space = vars(o)
         entries = []
         for name, value in space.items():
@@ -522,6 +549,7 @@ class Audit:
             raise Unsafe(f"{place} is a {t.__name__}, an optimizer of its own")
         for k in t.__mro__[:-1]:
             self._class(k, place)
+        self._made_of(o, place)
         space = vars(o)
         if "step" in space or "zero_grad" in space:
             raise Unsafe(f"{place} has a step of its own")

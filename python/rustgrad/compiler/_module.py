@@ -52,6 +52,12 @@ class OptimizedModule(Module):
     def __delattr__(self, name: str) -> None:
         delattr(self.__dict__["_orig_mod"], name)
 
+    def __bool__(self) -> bool:
+        return bool(self.__dict__["_orig_mod"])
+
+    def __len__(self) -> int:
+        return len(self.__dict__["_orig_mod"])
+
     @property
     def training(self) -> bool:
         """The mode of the original."""

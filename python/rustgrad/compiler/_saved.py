@@ -76,6 +76,9 @@ def _agreed(function, args, kwargs):
     for _ in range(_CALLS):
         before = Audit(function, args, kwargs, True)
         result, recording, calls = recorded_call(function, before, args, kwargs)
+        if calls.interrupted:
+            problem = "handlers of signals run in the middle of its calls"
+            continue
         recorded = _C._compile_recorded(recording, _Writer().taken(result))
         del recording
         try:

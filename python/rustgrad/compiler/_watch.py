@@ -7,7 +7,6 @@ function's code found nothing that a plan would skip, the plan runs from then on
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -21,10 +20,13 @@ from .._base import Tensor
 from .._formats import strided
 from . import _tail  # noqa: F401  # asked while a call is watched, which sees an import
 from ._audit import HOME, Audit, Unsafe
+from ._calls import Calls, can_watch, uncollected
 
 PLANS = 16
 # Plans of one form that may be made one after another because a guard misses.
 RECAPTURES = 8
+# Watched calls of one form in the middle of which handlers of signals may run.
+INTERRUPTIONS = 8
 # Forms of arguments that are remembered.
 FORMS = 256
 
@@ -108,10 +110,12 @@ class _Progress:
 
     def __init__(self) -> None:
         self.calls = 0
-        # What a call has recorded, by what it asked of its numbers: the next one that was told the same has to agree.
-        self.first: dict[tuple, tuple[str, list]] = {}
+        # What a call has recorded, by what it asked of its numbers and by what it read: the next one that was told the
+        # same and has read the same has to agree.
+        self.first: dict[tuple, str] = {}
         self.differed = 0
         self.plans = 0
+        self.interrupted = 0
         self.reason: str | None = None
 
 
@@ -131,6 +135,7 @@ class Watched:
         # Numbers among the arguments that are guarded by their values, by the form of a call.
         self.fixed: dict[Any, set[int | str]] = {}
         self.road = "none"
+        self.warned = False
         self.reasons: list[str] = []
         self.missed: list[str] = []
         self.verify = setting() == "verify"
@@ -150,6 +155,8 @@ class Watched:
     def call(self, args: tuple, kwargs: dict) -> Any:
         """A call for which no plan has run."""
         if not self.on or here.recording or here.disabled or here.stance == "force_eager" or _C._is_traced():
+            return self.eager(args, kwargs)
+        if _C._is_torch_function_mode_enabled():
             return self.eager(args, kwargs)
         if here.stance in ("fail_on_recompile", "eager_on_recompile") and self.plans:
             if here.stance == "fail_on_recompile":
@@ -229,27 +236,37 @@ class Watched:
         if self.fullgraph:
             raise Unsupported(text)
         if not known:
-            warnings.warn(text, stacklevel=5)
+            _warn(text)
 
     def record(self, progress: _Progress, form: Any, args: tuple, kwargs: dict) -> Any:
         """A call under the recorder."""
+        if not can_watch():
+            return self.profiled(args, kwargs)
         try:
             before = Audit(self.function, args, kwargs, True)
         except Unsafe as problem:
             return self.give_up(progress, str(problem), args, kwargs)
         self.road = "watched"
         numbers = _numbers(args, kwargs)
+        asks = tuple((id(t), t.requires_grad, t.is_leaf) for t in _outside(before, args, kwargs))
         result, recording, calls = recorded_call(self.function, before, args, kwargs, numbers)
+        if calls.interrupted:
+            del recording
+            progress.interrupted += 1
+            if progress.interrupted > INTERRUPTIONS:
+                self.refuse(progress, "handlers of signals run in the middle of its calls")
+            return result
         plan = self.planned(before, calls, recording, result, args, kwargs, numbers)
         if isinstance(plan, str):
             del recording
             self.refuse(progress, plan)
             return result
         made, signature = plan
-        found, asked = (made.recorded(), signature), tuple(made.asked())
+        found, asked = made.recorded(), tuple(made.asked())
         if made.fixed():
             self.fixed.setdefault(form, set()).update(made.fixed())
-        first = progress.first.pop(asked, None)
+        known, key = any(other == asked for other, *_ in progress.first), (asked, asks, tuple(signature))
+        first = progress.first.pop(key, None)
         if first == found:
             progress.calls = 0
             progress.plans += 1
@@ -258,14 +275,24 @@ class Watched:
             # A watched call holds all its tensors; a plan needs less.
             _C._empty_cache()
             return result
-        progress.first[asked] = found
-        progress.differed += first is not None
+        progress.first[key] = found
+        progress.differed += known
         if progress.differed > 2:
             self.refuse(progress, "two calls of it computed different things")
         return result
 
+    def profiled(self, args: tuple, kwargs: dict) -> Any:
+        """A call while a profiler is on that the recorder could not put back; says so once."""
+        if not self.warned:
+            self.warned = True
+            name = getattr(self.function, "__qualname__", type(self.function).__name__)
+            _warn(
+                f"compile: {name} runs eagerly while a profiler is on (cProfile). Hint: profile it after its third call."
+            )
+        return self.eager(args, kwargs)
+
     def planned(
-        self, before: Audit, calls: _Calls, recording: Any, result: Any, args: tuple, kwargs: dict, numbers: list
+        self, before: Audit, calls: Calls, recording: Any, result: Any, args: tuple, kwargs: dict, numbers: list
     ) -> Any:
         """The plan and what its guards say, or why there is none."""
         try:
@@ -280,34 +307,33 @@ class Watched:
 
 def recorded_call(
     function: Callable[..., Any], before: Audit, args: tuple, kwargs: dict, numbers: list[int | str] | None = None
-) -> tuple[Any, Any, _Calls]:
+) -> tuple[Any, Any, Calls]:
     """A call under the recorder: its result, the recording, and which functions it reached.
 
     The arguments at the places `numbers` may be others in each call, as may values that it reads of tensors and returns;
     without a list neither may.
     """
-    inputs = _C._compile_inputs(args, kwargs)
-    ours = {id(t) for t in inputs}
-    outside = [t for t in before.tensors.values() if id(t) not in ours]
-    calls = _Calls(before)
-    here.recording = True
+    inputs, outside = _C._compile_inputs(args, kwargs), _outside(before, args, kwargs)
+    calls = Calls(before)
     here.depth += 1
-    # The collector would run finalizers of others' garbage in the middle of the call, as if the function had called them.
-    collects = gc.isenabled()
-    gc.disable()
     try:
-        with calls:
+        here.recording = True
+        with uncollected, calls:
             result, recording = _C._compile_record(inputs, outside, function, args, kwargs, numbers)
     finally:
-        if collects:
-            gc.enable()
         here.recording = False
         here.depth -= 1
     return result, recording, calls
 
 
+def _outside(audit: Audit, args: tuple, kwargs: dict) -> list[Tensor]:
+    """The tensors that a function can reach besides its arguments."""
+    given = {id(t) for t in _C._compile_inputs(args, kwargs)}
+    return [t for t in audit.tensors.values() if id(t) not in given]
+
+
 def audited(
-    function: Callable[..., Any], before: Audit, calls: _Calls, result: Any, args: tuple, kwargs: dict
+    function: Callable[..., Any], before: Audit, calls: Calls, result: Any, args: tuple, kwargs: dict
 ) -> tuple[Audit, Audit]:
     """The audits after a recorded call, with learning rates guarded and without; Unsafe where a plan would differ."""
     if calls.problem:
@@ -329,34 +355,12 @@ def _returned(value, containers):
     return False
 
 
-class _Calls:
-    """Sees the Python functions that a recorded call reaches: each must be one that the audit has read, or our own."""
-
-    def __init__(self, audit: Audit) -> None:
-        self.known = audit.codes
-        self.problem: str | None = None
-
-    def __enter__(self) -> None:
-        self.previous = sys.getprofile()
-        sys.setprofile(self.see)
-
-    def __exit__(self, *error: Any) -> None:
-        sys.setprofile(self.previous)
-
-    def see(self, frame: Any, event: str, function: Any) -> None:
-        """The profile function of the interpreter."""
-        if event == "call":
-            code = frame.f_code
-            if id(code) not in self.known and not code.co_filename.startswith(HOME) and code.co_filename[0] != "<":
-                self.problem = self.problem or f"it calls {code.co_filename}:{code.co_firstlineno} ({code.co_name})"
-        elif event == "c_call" and getattr(function, "__module__", "") in (
-            "_warnings",
-            "_thread",
-            "time",
-            "posix",
-            "io",
-        ):
-            self.problem = self.problem or f"it calls {function.__name__}()"
+def _warn(text):
+    """A warning at the line that called the compiled function, through however many functions of ours."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(HOME):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 _all: weakref.WeakSet[Watched] = weakref.WeakSet()
