@@ -222,3 +222,13 @@ def test_functions_of_numpy_that_answer_in_bools_give_bytes(torch):
     made = np.greater_equal(torch.tensor([1, 2, 3]), 2)
     assert made.dtype is torch.uint8 and made.tolist() == [0, 1, 1]
     assert np.sqrt(torch.tensor([4.0])).dtype is torch.float32
+
+
+def test_an_array_divided_by_a_tensor(torch):
+    """The other operators on an array with a tensor on the right are NumPy's, which refuses them."""
+    quotient = np.array([2.0, 3.0]) / torch.tensor([4.0, 8.0])
+    assert isinstance(quotient, torch.Tensor) and quotient.dtype == torch.float64
+    assert quotient.tolist() == [0.5, 0.375]
+    for left in ("text", object(), [1.0]):
+        with pytest.raises(TypeError):
+            left / torch.tensor([4.0])

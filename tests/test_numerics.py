@@ -347,3 +347,25 @@ def test_numbers_beside_half_floats(dtype):
     steps = torch.compile(lambda x: ((x == 0.1) | (x > 0.3)).to(x.dtype) * 2 + torch.remainder(x, 0.3))
     want = ((x == 0.1) | (x > 0.3)).to(dtype) * 2 + torch.remainder(x, 0.3)
     assert all(torch.equal(steps(x), want) for _ in range(6))
+
+
+def test_isin_of_lists_with_nan():
+    """NaN equals nothing, and does not hide the other elements."""
+    nan, inf = float("nan"), float("inf")
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x = torch.tensor([1.0, 2.0, nan, inf, -inf], dtype=dtype)
+        for given, want in (
+            ([1.0, nan], [True, False, False, False, False]),
+            ([nan, inf, nan], [False, False, False, True, False]),
+            ([nan, nan], [False] * 5),
+            ([nan, -inf, 2.0, 7.0], [False, True, False, False, True]),
+        ):
+            listed = torch.tensor(given, dtype=dtype)
+            assert torch.isin(x, listed).tolist() == want
+            assert torch.isin(x, listed, invert=True).tolist() == [not w for w in want]
+
+
+def test_kron_of_more_elements_than_there_can_be():
+    wide = torch.ones(1).expand(2**40)
+    with pytest.raises(RuntimeError):
+        torch.kron(wide, wide)

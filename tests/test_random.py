@@ -98,3 +98,15 @@ def test_multinomial_counts_categories_in_float32(torch):
     for dtype in (torch.float32, torch.float64):
         with pytest.raises(RuntimeError, match=r"number of categories cannot exceed 2\^24"):
             torch.multinomial(torch.ones(1, dtype=dtype).expand(2**24 + 1), 1)
+
+
+def test_seeds_are_what_int_takes():
+    torch.manual_seed(7)
+    want = torch.rand(3).tolist()
+    for seed in (7.0, "7", True + 6, 7.9):
+        assert torch.manual_seed(seed) is not None
+        assert torch.initial_seed() == 7 and torch.rand(3).tolist() == want
+    for seed, error in ((None, TypeError), ("x", ValueError), (2**64, RuntimeError), (2**200, RuntimeError)):
+        with pytest.raises(error):
+            torch.manual_seed(seed)
+    assert torch.initial_seed() == 7

@@ -173,6 +173,27 @@ fn taken(py: Python, [left, right]: [&str; 2], a: *mut PyObject, b: *mut PyObjec
     if refused && is_tensor(b) && left != right { overrides::slot(py, right, &[b, a]) } else { Ok(answer) }
 }
 
+/// `array / tensor`, as PyTorch computes it: the reciprocal times the array. Other operators leave the array's side to NumPy.
+#[cold]
+fn quotient_of_array<const I: usize>(py: Python, a: *mut PyObject, b: *mut PyObject) -> PyResult<*mut PyObject> {
+    let divides = slots().binary[I].as_ref().is_some_and(|o| matches!(o.reflected, Reflected::Reciprocal));
+    // SAFETY: live operands of the slot's caller, and a name that ends with zero.
+    let is_array = || unsafe { ffi::PyObject_HasAttrString(a, c"__array__".as_ptr()) } == 1;
+    let (true, Some(reciprocal)) = (divides && is_tensor(b) && !is_tensor(a) && is_array(), slots().reciprocal) else {
+        return Ok(not_implemented());
+    };
+    let mut args = Args::new();
+    push(py, b, &mut args)?;
+    let inverse = call(py, reciprocal, &mut args)?;
+    // SAFETY: live objects; the reference to the reciprocal is ours.
+    let product = unsafe {
+        let product = ffi::PyNumber_Multiply(inverse, a);
+        ffi::Py_DECREF(inverse);
+        product
+    };
+    if product.is_null() { Err(PyErr::fetch(py).into()) } else { Ok(product) }
+}
+
 unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
         let methods = BINARY[I].2;
@@ -183,7 +204,10 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
         }
         let mut args = Args::new();
         let (true, Some(operator)) = (both(py, a, b, &mut args)?, &slots().binary[I]) else {
-            return Ok(taken(py, methods, a, b)?.unwrap_or_else(not_implemented));
+            return match taken(py, methods, a, b)? {
+                Some(answer) => Ok(answer),
+                None => quotient_of_array::<I>(py, a, b),
+            };
         };
         if is_tensor(a) {
             return perform(py, operator.of(&args[1]), &mut args);

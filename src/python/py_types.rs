@@ -330,8 +330,10 @@ fn of_gpu() -> PyGenerator {
 
 /// Seeds the default generators, of every device, and restarts their sequences. Returns that of the CPU.
 #[pyfunction]
-pub fn manual_seed(seed: i128) -> PyResult<PyGenerator> {
-    seed_all(to_seed(seed)?);
+pub fn manual_seed(seed: &Bound<PyAny>) -> PyResult<PyGenerator> {
+    // As PyTorch: whatever `int` takes.
+    let seed = seed.py().get_type::<PyInt>().call1((seed,))?;
+    seed_all(to_seed(seed.extract().unwrap_or(i128::MAX))?);
     Ok(of_cpu())
 }
 /// Seeds the default generators with a random number from the system, and returns the seed.

@@ -246,7 +246,7 @@ pub static KRON: Op = Op {
         let apart =
             |s: &[i64], first: bool| -> Ints { s.iter().flat_map(|&d| if first { [d, 1] } else { [1, d] }).collect() };
         let product = Term::from(a).reshape(&apart(&sa, true)) * Term::from(b).reshape(&apart(&sb, false));
-        let sizes: Ints = sa.iter().zip(&sb).map(|(x, y)| x * y).collect();
+        let sizes: Ints = sa.iter().zip(&sb).map(|(x, y)| x.saturating_mul(*y)).collect();
         let merges = product
             .get()
             .is_none_or(|t| t.layout().view_strides(&sizes.iter().map(|&d| d as usize).collect::<Vec<_>>()).is_some());

@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::reduce::extrema::AMIN;
 use crate::ops::support::batch_views;
 use crate::ops::support::host_read::Dense;
 use crate::rt::reserve::filled;
@@ -267,11 +268,21 @@ fn contained(all: &Tensor, list: &Tensor) -> Result<Term> {
     if list.numel() == 0 {
         return crate::ops::support::grad_helpers::full_like(all, DType::Bool, 0.0).map(Term::from);
     }
-    let (all, list) = (Term::from(all).to_dtype(common), Term::from(list).to_dtype(common));
-    let sorted = Term(super::sort::SORT.calls((list.reshape(&[-1]),)).map(|mut out| out.swap_remove(0)));
+    let (all, list) = (Term::from(all).to_dtype(common), Term::from(list).to_dtype(common).reshape(&[-1]));
+    let list = if common.is_float() { without_nan(list) } else { list };
+    let sorted = Term(super::sort::SORT.calls((list,)).map(|mut out| out.swap_remove(0)));
     let last = sorted.get().map_or(0, |t| t.numel() as i64 - 1);
     let place = crate::ops::elementwise::minmax::CLAMP.call((SEARCHSORTED.call((&sorted, &all)), Value::None, last));
     Ok(crate::ops::indexing::take::TAKE.call((sorted, place)).equals(all))
+}
+
+/// A vector with another of its elements in the place of each NaN, which equals nothing and would mislead a search; if there is no
+/// other, as it is.
+fn without_nan(list: Term) -> Term {
+    let nan = list.clone().differs(list.clone());
+    let least = AMIN.call((nan.clone().choose(f64::INFINITY, list.clone()),));
+    let any = crate::ops::reduce::any_all::ANY.call((list.clone().equals(least.clone()),));
+    nan.choose(any.choose(least, f64::NAN), list)
 }
 
 pub static ISIN: Op = Op {
