@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 const LINE: usize = 16384;
 const CHUNK: usize = 16;
 /// Longest line that is processed as a column, if there are so many.
-const SHORT: usize = 64;
+const SHORT: usize = 48;
 const COLUMNS: usize = 32;
 /// Elements of the lines of a call, about, if they are that short.
 const CALL: usize = 4096;
