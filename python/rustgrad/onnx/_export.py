@@ -1,0 +1,258 @@
+"""`export`: records a model, translates it, and writes the file."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from .._base import Tensor
+from ..version import __version__
+from ._build import Builder
+from ._dynamic import Dynamic
+from ._graph import TYPES, Graph
+from ._merge import Merged
+from ._program import ONNXProgram, elements, require_onnx
+from ._registered import registered
+from ._runs import Inputs, runs, tensors_of
+from ._sizes import SymInt
+from .errors import OnnxExporterError, OnnxExporterWarning
+
+__all__ = ["DEFAULT_OPSET", "OPSETS", "export_model"]
+
+OPSETS = range(13, 24)
+DEFAULT_OPSET = 20
+# The version of the file format that goes with the first opset of each.
+_IR = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11}
+
+
+def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: dict[str, Any]) -> ONNXProgram:
+    """The exported model. `options` are those of `onnx.export`."""
+    onnx = require_onnx()
+    opset = DEFAULT_OPSET if options["opset_version"] is None else int(options["opset_version"])
+    if opset not in OPSETS:
+        raise OnnxExporterError(
+            f"onnx.export: Unsupported ONNX opset version: {opset}; expected {OPSETS[0]} to {OPSETS[-1]}"
+        )
+    args, kwargs = _arguments(args, kwargs)
+    inputs = Inputs(model, args, kwargs)
+    parameters = _parameters(model)
+    names = _input_names(inputs, args, kwargs, parameters, options["input_names"])
+    dynamic = Dynamic(names, inputs.tensors)
+    if options["dynamic_shapes"] is not None:
+        dynamic.from_shapes(options["dynamic_shapes"], inputs.leaves, args, kwargs, parameters)
+    if options["dynamic_axes"]:
+        dynamic.from_axes(options["dynamic_axes"], list(options["output_names"] or []))
+    traces = runs(inputs, dynamic.inputs, dynamic.bounds)
+    symbols: dict[str, tuple[int, int]] = {}
+    for number, axes in zip(traces[0].inputs, dynamic.inputs):
+        for axis, name in axes.items():
+            symbols.setdefault(name, (number, axis))
+    merged = Merged(traces, symbols)
+    builder = Builder(merged, opset, _tensor_names(model), _custom(options, opset))
+    for number, name in zip(traces[0].inputs, names):
+        builder.input(number, name)
+    builder.build()
+    outputs = _outputs(builder, traces[0].outputs, options["output_names"])
+    proto = _model(onnx, builder, names, outputs, dynamic, opset)
+    return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k).tensors)
+
+
+def _arguments(args: Any, kwargs: dict[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    if kwargs is None and args and isinstance(args[-1], dict):
+        # PyTorch's older form: a dict at the end holds what is given by name.
+        return args[:-1], dict(args[-1])
+    return args, dict(kwargs or {})
+
+
+def _parameters(model: Any) -> list[str]:
+    function = model.forward if hasattr(model, "forward") else model
+    try:
+        known = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _input_names(
+    inputs: Inputs, args: tuple[Any, ...], kwargs: dict[str, Any], parameters: list[str], asked: Any
+) -> list[str]:
+    """Names of the inputs: those asked for, then those of the parameters of `forward`."""
+    found: list[str] = []
+
+    def walk(value: Any, name: str) -> None:
+        if isinstance(value, Tensor):
+            found.append(name)
+        elif isinstance(value, Mapping):
+            for key, v in value.items():
+                walk(v, f"{name}_{key}")
+        elif isinstance(value, (list, tuple)):
+            for i, v in enumerate(value):
+                walk(v, f"{name}_{i}")
+
+    for i, value in enumerate(args):
+        walk(value, parameters[i] if i < len(parameters) else f"args_{i}")
+    for name, value in kwargs.items():
+        walk(value, name)
+    if len(found) != len(inputs.tensors):
+        found = [f"input_{i}" for i in range(len(inputs.tensors))]
+    asked = list(asked or [])
+    if len(asked) > len(found):
+        raise OnnxExporterError(f"onnx.export: {len(asked)} input_names for {len(found)} inputs")
+    names = asked + found[len(asked) :]
+    if len(set(names)) != len(names):
+        raise OnnxExporterError(f"onnx.export: the names of the inputs are not distinct: {names}")
+    return names
+
+
+def _tensor_names(model: Any) -> dict[int, str]:
+    """The names of parameters and buffers, as in `state_dict()`."""
+    if not hasattr(model, "named_parameters"):
+        owner = getattr(model, "__self__", None)
+        if not hasattr(owner, "named_parameters"):
+            return {}
+        model = owner
+    names: dict[int, str] = {}
+    for name, t in (*model.named_parameters(), *model.named_buffers()):
+        names.setdefault(id(t), name)
+    return names
+
+
+def _custom(options: dict[str, Any], opset: int) -> dict[Any, Any]:
+    found = dict(registered(opset))
+    found.update(options["custom_translation_table"] or {})
+    return found
+
+
+def _outputs(builder: Builder, numbers: list[int], asked: Any) -> list[tuple[str, int]]:
+    """Names the results: an output is the last node's result renamed, or a copy where that has another role."""
+    g = builder.graph
+    asked = list(asked or [])
+    if len(asked) > len(numbers):
+        raise OnnxExporterError(f"onnx.export: {len(asked)} output_names for {len(numbers)} outputs")
+    made = {name for node in g.nodes for name in node[2]}
+    taken = {v.name for v in builder.vals.values() if v.name not in made}
+    outputs: list[tuple[str, int]] = []
+    for i, number in enumerate(numbers):
+        v = builder.val(number)
+        name = asked[i] if i < len(asked) else None
+        if v.name in made and v.name not in (n for n, _ in outputs):
+            if name is not None and name != v.name:
+                if name in made or name in taken:
+                    _rename(g, name, g.fresh(name))
+                _rename(g, v.name, name)
+                for other in builder.vals.values():
+                    other.name = name if other.name == v.name and other is not v else other.name
+                v.name = name
+            outputs.append((v.name, number))
+            continue
+        g.key = name or "output"
+        name = name or g.fresh("output")
+        g.nodes.append(("Identity", [v.name], [name], {}, "", ""))
+        outputs.append((name, number))
+    return outputs
+
+
+def _rename(g: Graph, old: str, new: str) -> None:
+    for _, inputs, results, *_ in g.nodes:
+        inputs[:] = [new if n == old else n for n in inputs]
+        results[:] = [new if n == old else n for n in results]
+
+
+def _used(g: Graph, outputs: list[str]) -> list[Any]:
+    """The nodes that the outputs need, in order."""
+    needed = set(outputs)
+    kept = []
+    for node in reversed(g.nodes):
+        if any(n in needed for n in node[2]):
+            needed.update(node[1])
+            kept.append(node)
+    return kept[::-1]
+
+
+def _info(onnx: Any, name: str, kind: Any, shape: list[Any]) -> Any:
+    return onnx.helper.make_tensor_value_info(name, TYPES[kind], shape)
+
+
+def _model(
+    onnx: Any, builder: Builder, names: list[str], outputs: list[tuple[str, int]], dynamic: Dynamic, opset: int
+) -> Any:
+    """The `ModelProto`."""
+    g, merged = builder.graph, builder.merged
+    kept = _used(g, [name for name, _ in outputs])
+    used = {n for node in kept for n in node[1]}
+    nodes, domains = [], {"": opset}
+    for i, (kind, inputs, results, attributes, domain, where) in enumerate(kept):
+        node = onnx.helper.make_node(kind, inputs, results, name=f"{kind}_{i}", domain=domain, **attributes)
+        node.doc_string = where
+        nodes.append(node)
+        if domain:
+            domains[domain] = g.domains.get(domain, 1)
+    weights = []
+    for name, t in g.initializers.items():
+        if name in used:
+            weights.append(
+                onnx.TensorProto(name=name, data_type=TYPES[t.dtype], dims=list(t.shape), raw_data=elements(t))
+            )
+    inputs = []
+    for number, name, axes in zip(merged.trace.inputs, names, dynamic.inputs):
+        value = merged.trace.values[number]
+        inputs.append(_info(onnx, name, value.dtype, [axes.get(i, n) for i, n in enumerate(value.shape)]))
+    results = []
+    for name, number in outputs:
+        asked = dynamic.outputs.get(name, {})
+        shape = []
+        for axis, n in enumerate(merged.shapes[number]):
+            known = merged.name_of(number, axis) if isinstance(n, SymInt) else None
+            shape.append(int(n) if not isinstance(n, SymInt) else asked.get(axis) or known or f"{name}_dim_{axis}")
+        results.append(_info(onnx, name, merged.trace.values[number].dtype, shape))
+    graph = onnx.helper.make_graph(nodes, "main_graph", inputs, results, weights)
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in domains.items()]
+    return onnx.helper.make_model(
+        graph, producer_name="rustgrad", producer_version=__version__, opset_imports=imports, ir_version=_IR[opset]
+    )
+
+
+def mode_of(model: Any, training: Any, dynamo: bool) -> Any:
+    """The `TrainingMode` in which a model runs; a warning where it is left in training."""
+    from . import TrainingMode
+
+    mode = TrainingMode(int(training))
+    if mode is TrainingMode.EVAL and dynamo:
+        if getattr(model, "training", False):
+            warnings.warn(
+                "onnx.export: Exporting a model while it is in training mode. Please ensure that this is intended, as it may lead "
+                "to different behavior during inference. Calling model.eval() before export is recommended.",
+                OnnxExporterWarning,
+                stacklevel=3,
+            )
+        return TrainingMode.PRESERVE
+    return mode
+
+
+def verified(program: ONNXProgram, model: Any, args: Any, kwargs: dict[str, Any] | None) -> None:
+    """Compares the results of onnxruntime with those of the model. OnnxExporterError where they differ."""
+    from .. import allclose, no_grad
+
+    args, kwargs = _arguments(args, kwargs)
+    with no_grad():
+        expected = tensors_of(model(*args, **kwargs))
+    for info, want, got in zip(program.model.graph.output, expected, program(*args, **kwargs)):
+        exact = not want.is_floating_point()
+        if want.shape != got.shape or not allclose(
+            want.double(), got.double(), 1e-3, 0 if exact else 1e-4, equal_nan=True
+        ):
+            raise OnnxExporterError(f"onnx.export: onnxruntime computes another '{info.name}' than the model")
+
+
+def write(program: ONNXProgram, f: Any, options: dict[str, Any]) -> None:
+    """Writes the model as `onnx.export` was asked to."""
+    large = sum(len(t.raw_data) for t in program.model.graph.initializer) > 1 << 30
+    program.save(
+        f,
+        include_initializers=options["export_params"],
+        keep_initializers_as_inputs=options["keep_initializers_as_inputs"],
+        external_data=(large or None) if options["external_data"] and not hasattr(f, "write") else None,
+    )

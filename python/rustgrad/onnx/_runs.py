@@ -1,0 +1,193 @@
+"""Runs a model under the recorder: once as it was asked for, then with other sizes and other elements of the inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import _C
+from .._base import Tensor
+from ..utils import _pytree
+from ._build import translation
+from ._record import Recorder
+from ._sizes import watch
+from ._trace import Trace
+from .errors import OnnxExporterError
+
+__all__ = ["Inputs", "is_exporting", "runs", "tensors_of"]
+
+_here = threading.local()
+
+
+def is_exporting() -> bool:
+    """Whether this thread runs a model for the exporter."""
+    return getattr(_here, "depth", 0) > 0
+
+
+@contextlib.contextmanager
+def _exporting() -> Iterator[None]:
+    _here.depth = getattr(_here, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _here.depth -= 1
+
+
+def tensors_of(result: Any) -> list[Tensor]:
+    """The tensors of a result, in their order; also in dataclasses and mappings that no registry knows."""
+    found: list[Tensor] = []
+    for leaf in _pytree.tree_leaves(result):
+        if isinstance(leaf, Tensor):
+            found.append(leaf)
+        elif hasattr(leaf, "to_tuple"):
+            found.extend(tensors_of(leaf.to_tuple()))
+        elif isinstance(leaf, dict):
+            found.extend(tensors_of(list(leaf.values())))
+        elif hasattr(leaf, "__dataclass_fields__"):
+            found.extend(tensors_of([getattr(leaf, name) for name in leaf.__dataclass_fields__]))
+    return found
+
+
+class Inputs:
+    """The tensors among the arguments of a call, and the call with others in their place.
+
+    `sizes` gives for each input the dimensions that vary: {axis: name}.
+    """
+
+    def __init__(self, model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.model = model
+        self.leaves, self.tree = _pytree.tree_flatten((args, kwargs))
+        self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
+        self.tensors = [self.leaves[i] for i in self.places]
+
+    def call(self, tensors: list[Tensor]) -> Any:
+        """Calls the model with these tensors."""
+        leaves = list(self.leaves)
+        for i, t in zip(self.places, tensors):
+            leaves[i] = t
+        args, kwargs = _pytree.tree_unflatten(leaves, self.tree)
+        return self.model(*args, **kwargs)
+
+
+def _resized(t: Tensor, sizes: dict[int, int]) -> Tensor:
+    """A tensor of other sizes, with the elements of this one again and again."""
+    for axis, n in sizes.items():
+        old = t.shape[axis]
+        if n != old:
+            index = _C.ops["arange"](n, device=t.device) % max(old, 1)
+            t = t.index_select(axis, index) if old else t.new_zeros([*t.shape[:axis], n, *t.shape[axis + 1 :]])
+    return t
+
+
+def _turned(t: Tensor) -> Tensor:
+    """The elements of a tensor in another order, floats also changed a little."""
+    t = t.flip(list(range(t.dim()))) if t.dim() else t
+    return t * 0.875 if t.is_floating_point() else t
+
+
+def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
+    recorder = Recorder(lambda key: translation(key) is not None, sized)
+    fresh = [t.detach().clone() for t in tensors]
+    for t in fresh:
+        recorder.input(t)
+    random = _C._rng_states()
+    try:
+        with _exporting(), _no_grad(), watch(recorder.question), recorder:
+            result = inputs.call(fresh)
+        outputs = tensors_of(result)
+        for t in outputs:
+            recorder.output(t)
+        recorder.trace.result = result
+    finally:
+        recorder.restore()
+        _C._set_rng_states(*random)
+    if not outputs:
+        raise OnnxExporterError("onnx.export: the model returns no tensor")
+    return recorder.trace
+
+
+@contextlib.contextmanager
+def _no_grad() -> Iterator[None]:
+    before = _C.is_grad_enabled()
+    _C._set_grad_enabled(False)
+    try:
+        yield
+    finally:
+        _C._set_grad_enabled(before)
+
+
+# How a size is changed for further runs, in the order in which that is tried.
+_CHANGES: list[list[Callable[[int, int], int]]] = [
+    [lambda n, i: n + 1 + i, lambda n, i: n + 3 + 2 * i, lambda n, i: n + 8 + i],
+    [lambda n, i: 2 * n, lambda n, i: 3 * n, lambda n, i: 5 * n],
+    [lambda n, i: n - 1 - i, lambda n, i: n - 2 - 2 * i, lambda n, i: n - 3 - i],
+    [lambda n, i: n + 8 * (i + 1), lambda n, i: n + 16 * (i + 2), lambda n, i: n + 24 * (i + 1)],
+    [lambda n, i: n + 32 * (i + 1), lambda n, i: n + 64 * (i + 1), lambda n, i: n + 96 * (i + 1)],
+]
+
+
+def _choices(sizes: dict[str, int], bounds: dict[str, tuple[int, int]]) -> Iterator[list[dict[str, int]]]:
+    """Sets of sizes for the further runs, the likeliest first."""
+    names = list(sizes)
+    for ways in sorted(itertools.product(range(len(_CHANGES)), repeat=min(len(names), 3)), key=sum):
+        ways = (*ways, *[ways[0]] * (len(names) - len(ways)))
+        chosen = []
+        for run in range(3):
+            values = {name: _CHANGES[way][run](sizes[name], i) for i, (name, way) in enumerate(zip(names, ways))}
+            chosen.append(values)
+        within = all(bounds[name][0] <= values[name] <= bounds[name][1] for values in chosen for name in names)
+        if within:
+            yield chosen
+
+
+def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[int, int]]) -> list[Trace]:
+    """Records the model as it is called, and again with other sizes and elements.
+
+    Raises:
+        OnnxExporterError: the sizes that are to vary cannot: the model fails with all others that were tried.
+    """
+    first: dict[str, int] = {}
+    for t, axes in zip(inputs.tensors, sizes):
+        for axis, name in axes.items():
+            if first.setdefault(name, t.shape[axis]) != t.shape[axis]:
+                raise OnnxExporterError(
+                    f"onnx.export: the size '{name}' is {first[name]} in one input and {t.shape[axis]} in another; expected one size"
+                )
+    traces = [_record(inputs, inputs.tensors, bool(first))]
+    turned = [_turned(t) for t in inputs.tensors]
+    if not first:
+        # Elements that Python looked at may be such that others are refused; then there is nothing to compare with.
+        with contextlib.suppress(Exception):
+            traces.append(_record(inputs, turned, False))
+        return traces
+    problem: BaseException | None = None
+    for chosen in itertools.islice(_choices(first, bounds), 40):
+        try:
+            return traces + [
+                _record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)
+            ]
+        except (
+            RuntimeError,
+            ValueError,
+            IndexError,
+            AssertionError,
+            TypeError,
+            KeyError,
+            NotImplementedError,
+        ) as error:
+            problem = problem or error
+    raise OnnxExporterError(
+        f"onnx.export: the model fails with other sizes than {first}, so they cannot vary: {problem}"
+    ) from problem
+
+
+def _of(tensors: list[Tensor], sizes: list[dict[int, str]], values: dict[str, int]) -> list[Tensor]:
+    return [_resized(t, {axis: values[name] for axis, name in axes.items()}) for t, axes in zip(tensors, sizes)]
+
+
+def unbounded() -> tuple[int, int]:
+    """The bounds of a size of which nothing is said: not zero and not one, which broadcast."""
+    return 2, int(1e9)

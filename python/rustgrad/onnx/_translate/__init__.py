@@ -1,0 +1,33 @@
+"""The translations of ops, by family; importing this fills the table."""
+
+from . import (
+    activation,
+    attention,
+    convolution,
+    create,
+    elementwise,
+    indexing,
+    movement,
+    norm,
+    order,
+    recurrent,
+    reduce,
+    resize,
+    view,
+)
+
+__all__ = [
+    "activation",
+    "attention",
+    "convolution",
+    "create",
+    "elementwise",
+    "indexing",
+    "movement",
+    "norm",
+    "order",
+    "recurrent",
+    "reduce",
+    "resize",
+    "view",
+]
