@@ -12,7 +12,6 @@ import os
 from typing import Any
 
 from .. import _C
-
 from .._base import Size, Tensor
 from .._formats import strided
 from ..overrides import TorchFunctionMode, resolve_name
@@ -59,6 +58,7 @@ _OTHERS = {
     "torch.embedding": "torch_embedding",
     "torch.batch_norm": "torch_batch_norm",
     "torch.instance_norm": "torch_instance_norm",
+    "torch.Tensor.where": "where_self",
 }
 
 
@@ -182,10 +182,18 @@ class Recorder(TorchFunctionMode):
             return result
         taken = map_arguments((args, kwargs), lambda v: Ref(reads[id(v)].number) if isinstance(v, Tensor) else v)
         step = Step(key, func, taken[0], taken[1], caller(HOME))
-        written = [t for i, t in given.items() if t._version != before[i][0]]
+        written = self._targets(result, {i: t for i, t in given.items() if t._version != before[i][0]})
         depends = key in _RANDOM or any(v.depends for v in reads.values())
         self._results(step, result, given, before, written, depends)
         return result
+
+    def _targets(self, result: Any, changed: dict[int, Tensor]) -> list[Tensor]:
+        """Which tensors were written: all on one memory count the write, it was to the one that is returned or comes first."""
+        returned = [t for t in items(result) if isinstance(t, Tensor) and id(t) in changed]
+        found: dict[int, Tensor] = {}
+        for t in [*returned, *changed.values()]:
+            found.setdefault(id(self.entries[id(t)].memory), t)
+        return list(found.values())
 
     def _results(self, step: Step, result: Any, given: Any, before: Any, written: list[Tensor], depends: bool) -> None:
         """Adds the step of a call, with a value for each tensor that is new or was written."""
@@ -279,6 +287,11 @@ class Recorder(TorchFunctionMode):
         memory = self.memories.get(_C._storage_key(tensor)) if tensor.numel() else None
         if memory is None:
             self._root(tensor, value, False)
+            return
+        if memory.root.step is step and not memory.writes:
+            # Several results on one memory, which is nobody else's: how they overlap is not seen.
+            memory.mixed = True
+            self.entries[id(tensor)] = _Entry(tensor, memory, value, ())
             return
         for entry in [self.entries[i] for i in given]:
             if entry.memory is memory:

@@ -321,8 +321,19 @@ def _power_of_two(g: Graph, n: Any) -> Any:
     return 1 << n
 
 
+@op("where_self")
+def where_self(g: Graph, input: Val, condition: Val, other: Any) -> Val:
+    return _where(g, condition, input, other)
+
+
 @op("where")
-def where(g: Graph, condition: Val, input: Any, other: Any) -> Val:
+def where(g: Graph, condition: Val, *choices: Any, **kwargs: Any) -> Any:
+    if not choices and not kwargs:
+        return g.call("nonzero", condition, as_tuple=True)
+    return _where(g, condition, *choices, **kwargs)
+
+
+def _where(g: Graph, condition: Val, input: Any, other: Any) -> Val:
     kind = g.out.dtype
     choice = [truth(g, condition), operand(g, input, kind), operand(g, other, kind)]
     return g.op("Where", choice, kind, g.out.shape)
@@ -330,7 +341,7 @@ def where(g: Graph, condition: Val, input: Any, other: Any) -> Val:
 
 @op("masked_fill")
 def masked_fill(g: Graph, input: Val, mask: Val, value: Any) -> Val:
-    return where(g, mask, value, input)
+    return _where(g, mask, value, input)
 
 
 @op("isnan")

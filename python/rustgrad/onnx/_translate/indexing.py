@@ -14,10 +14,10 @@ _END = (1 << 63) - 1
 _MASKS = (_C.bool, _C.uint8)
 
 
-def parts_of(index: Any, ndim: int) -> list[Any]:
+def parts_of(g: Graph, index: Any, ndim: int) -> list[Any]:
     """The parts of an index, one for each dimension and each None."""
     parts = list(index) if isinstance(index, tuple) else [index]
-    parts = [_C.tensor(p) if isinstance(p, list) else p for p in parts]
+    parts = [_listed(g, p) if isinstance(p, (list, tuple)) else p for p in parts]
     taken = sum(
         p.ndim if _is_mask(p) else 1 for p in parts if p is not None and p is not ... and not isinstance(p, bool)
     )
@@ -26,6 +26,13 @@ def parts_of(index: Any, ndim: int) -> list[Any]:
         at = next(i for i, p in enumerate(parts) if p is ...)
         return [*parts[:at], *full, *(p for p in parts[at + 1 :] if p is not ...)]
     return [*parts, *full]
+
+
+def _listed(g: Graph, part: Any) -> Val:
+    """A list in an index as a tensor."""
+    if all(isinstance(n, int) and not isinstance(n, bool) for n in part):
+        return g.ints(part)
+    return g.constant(_C.tensor(part))
 
 
 def _is_mask(p: Any) -> bool:
@@ -38,7 +45,7 @@ def _is_full(p: Any) -> bool:
 
 def take(g: Graph, x: Val, index: Any) -> Val:
     """The elements at an index of any kind."""
-    parts = parts_of(index, x.ndim)
+    parts = parts_of(g, index, x.ndim)
     x, tensors = _basic(g, x, parts)
     if not tensors:
         return x
@@ -164,7 +171,7 @@ def put(g: Graph, x: Val, where: Val, value: Any, reduction: str | None = None) 
 
 @op("__setitem__")
 def setitem(g: Graph, input: Val, index: Any, value: Any) -> Val:
-    parts = parts_of(index, input.ndim)
+    parts = parts_of(g, index, input.ndim)
     if all(p is None or _is_full(p) for p in parts):
         return g.op("Expand", [operand(g, value, input.dtype), g.shape(input)], input.dtype, input.shape)  # type: ignore[no-any-return]
     masked = _masked(g, input, parts, value)
@@ -284,9 +291,10 @@ def take_along_dim(g: Graph, input: Val, indices: Val, dim: Any = None) -> Val:
     if dim is None:
         return gather(g, g.reshape(input, [-1]), 0, g.reshape(indices, [-1]))
     axis = axis_of(dim, input.ndim)
-    sizes = zip(input.shape or [], indices.shape or [])
-    g.static([n for pair in sizes for n in pair], "an index that may be broadcast")
-    both = [(a, b) for a, b in zip(input.shape or [], indices.shape or [])]
+    both = list(zip(input.shape or [], indices.shape or []))
+    if all(i == axis or g.in_runs(a) == g.in_runs(b) for i, (a, b) in enumerate(both)):
+        return gather(g, input, dim, indices)
+    g.static([n for pair in both for n in pair], "an index that may be broadcast")
     x = g.expand(input, [a if i == axis else max(a, b) for i, (a, b) in enumerate(both)])
     index = g.expand(indices, [b if i == axis else max(a, b) for i, (a, b) in enumerate(both)])
     return gather(g, x, dim, index)

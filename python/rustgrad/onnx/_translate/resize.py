@@ -40,7 +40,7 @@ def interpolate(
         options["cubic_coeff_a"] = -0.75 if mode == "bicubic" else None
     if antialias:
         g.require(18)
-        options["antialias"] = 1
+        options["antialias"] = options["exclude_outside"] = 1
     x = input
     if size is None and not recompute_scale_factor:
         factors = [1.0, 1.0, *(float(s) for s in many(scale_factor, n))]
