@@ -78,7 +78,7 @@ class OperatorExportTypes(enum.IntEnum):
 
 def is_in_onnx_export() -> bool:
     """Whether the code is run by `export`."""
-    runs = sys.modules.get(f"{__name__}._runs")
+    runs = sys.modules.get("rustgrad.onnx._runs")
     return runs is not None and runs.is_exporting()
 
 
@@ -157,6 +157,7 @@ def export(
         "dynamic_shapes": dynamic_shapes,
         "dynamic_axes": dynamic_axes,
         "custom_translation_table": custom_translation_table,
+        "custom_opsets": custom_opsets,
         "export_params": export_params,
         "keep_initializers_as_inputs": keep_initializers_as_inputs,
         "external_data": external_data,

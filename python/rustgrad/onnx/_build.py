@@ -10,6 +10,7 @@ from .._base import Tensor
 from . import _translate  # noqa: F401 - fills the table
 from ._graph import Graph, Val, table
 from ._merge import Merged
+from ._registered import SymbolicGraph
 from ._trace import Ref, Step, Value, map_arguments, refs
 from .errors import OnnxExporterError, UnsupportedOperatorError
 
@@ -123,7 +124,7 @@ class Builder:
 
     def _translated(self, step: Step) -> list[Val]:
         g = self.graph
-        custom = self.custom.get(step.function) or self.custom.get(step.key)
+        custom = self.custom.get(step.function) or self.custom.get(step.key.rstrip("_"))
         translate = custom or translation(step.key)
         if translate is None:
             raise UnsupportedOperatorError(step.key, g.opset, None, f" at {step.where}")
@@ -134,7 +135,7 @@ class Builder:
             _OTHER_NAMES.get(k, k): v for k, v in kwargs.items() if not (k == "out" or k in _IGNORED and v is None)
         }
         try:
-            results = translate(g, *args, **kwargs)
+            results = translate(SymbolicGraph(g) if custom else g, *args, **kwargs)
         except TypeError as error:
             raise OnnxExporterError(
                 f"onnx.export: '{step.key}' at {step.where}: these arguments have no translation: {error}"

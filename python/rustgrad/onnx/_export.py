@@ -44,19 +44,37 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
         dynamic.from_shapes(options["dynamic_shapes"], inputs.leaves, args, kwargs, parameters)
     if options["dynamic_axes"]:
         dynamic.from_axes(options["dynamic_axes"], list(options["output_names"] or []))
-    traces = runs(inputs, dynamic.inputs, dynamic.bounds)
+    merged = _recorded(inputs, dynamic)
+    builder = Builder(merged, opset, _tensor_names(model), _custom(options, opset))
+    for number, name in zip(merged.trace.inputs, names):
+        builder.input(number, name)
+    builder.build()
+    outputs = _outputs(builder, merged.trace.outputs, options["output_names"])
+    proto = _model(onnx, builder, names, outputs, dynamic, opset, options["custom_opsets"])
+    return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k).tensors)
+
+
+def _recorded(inputs: Inputs, dynamic: Dynamic) -> Merged:
+    """The recording of the model, compared with others of it."""
+    try:
+        merged = _compared(inputs, dynamic, 1)
+    except OnnxExporterError:
+        # What a model keeps for later calls (a table, a mask) is there the second time.
+        merged = _compared(inputs, dynamic, 1)
+    if merged.fitted:
+        # A formula was found that gives a size in these runs: others have to agree.
+        merged = _compared(inputs, dynamic, 2)
+    merged.warn()
+    return merged
+
+
+def _compared(inputs: Inputs, dynamic: Dynamic, sets: int) -> Merged:
+    traces = runs(inputs, dynamic.inputs, dynamic.bounds, sets)
     symbols: dict[str, tuple[int, int]] = {}
     for number, axes in zip(traces[0].inputs, dynamic.inputs):
         for axis, name in axes.items():
             symbols.setdefault(name, (number, axis))
-    merged = Merged(traces, symbols)
-    builder = Builder(merged, opset, _tensor_names(model), _custom(options, opset))
-    for number, name in zip(traces[0].inputs, names):
-        builder.input(number, name)
-    builder.build()
-    outputs = _outputs(builder, traces[0].outputs, options["output_names"])
-    proto = _model(onnx, builder, names, outputs, dynamic, opset)
-    return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k).tensors)
+    return Merged(traces, symbols)
 
 
 def _arguments(args: Any, kwargs: dict[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -177,7 +195,7 @@ def _info(onnx: Any, name: str, kind: Any, shape: list[Any]) -> Any:
 
 
 def _model(
-    onnx: Any, builder: Builder, names: list[str], outputs: list[tuple[str, int]], dynamic: Dynamic, opset: int
+    onnx: Any, builder: Builder, names: list[str], outputs: list[tuple[str, int]], dynamic: Dynamic, opset: int, custom_opsets: Any
 ) -> Any:
     """The `ModelProto`."""
     g, merged = builder.graph, builder.merged
@@ -189,7 +207,7 @@ def _model(
         node.doc_string = where
         nodes.append(node)
         if domain:
-            domains[domain] = g.domains.get(domain, 1)
+            domains[domain] = int((custom_opsets or {}).get(domain, 1))
     weights = []
     for name, t in g.initializers.items():
         if name in used:

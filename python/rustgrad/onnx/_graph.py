@@ -79,7 +79,6 @@ class Graph:
         self.key, self.where = "", ""
         self.names: dict[str, int] = {}
         self.constants: dict[Any, Val] = {}
-        self.domains: dict[str, int] = {}
         # Gives the value in the graph of a recorded value.
         self.resolve: Callable[[int], Val] = lambda number: Val("", _C.float32, None)
         # What a size is in each of the recorded runs.

@@ -37,7 +37,6 @@ class Merged:
         self.shapes = [self._shape(i) for i in range(len(self.trace.values))]
         for steps in zip(*(t.steps for t in traces)):
             self._step(steps)
-        self._warn()
 
     # --- shapes
 
@@ -200,13 +199,14 @@ class Merged:
                         return (size * p + offset) // q + c if q > 1 else size * p + c
         return None
 
-    def _warn(self) -> None:
+    def warn(self) -> None:
+        """Warns of what Python has decided from elements and sizes."""
         for where, how in self.trace.reads.items():
             warnings.warn(
                 f"onnx.export: '{how}' at {where} reads the elements of a tensor; what Python does with them is a constant of "
                 "the exported model",
                 TracerWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
         for where, (size, other) in self.trace.questions.items():
             if self.is_dynamic(size) or self.is_dynamic(other):
@@ -214,7 +214,7 @@ class Merged:
                     f"onnx.export: at {where} the program compares a size that varies; the exported model holds for sizes for "
                     "which the answer is the same",
                     TracerWarning,
-                    stacklevel=6,
+                    stacklevel=5,
                 )
 
 

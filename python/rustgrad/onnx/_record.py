@@ -66,7 +66,8 @@ def op_key(function: Any) -> str:
     """The name of an op without the namespaces that all ops share: "add", "linalg.norm", "shape.__get__"."""
     name = resolve_name(function)
     if name is None:
-        name = getattr(function, "__name__", str(function))
+        # An op of `torch.ops`, with or without the name of its overload.
+        name = getattr(function, "__name__", str(function)).split(".")[0]
     if name in _OTHERS:
         return _OTHERS[name]
     for space in _SPACES:

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from ..compiler._watch import here as compiled
 from ..utils import _pytree
 from ._build import translation
 from ._record import Recorder
@@ -30,9 +31,12 @@ def is_exporting() -> bool:
 @contextlib.contextmanager
 def _exporting() -> Iterator[None]:
     _here.depth = getattr(_here, "depth", 0) + 1
+    # A compiled function would run its plan, which nobody sees.
+    compiled.disabled += 1
     try:
         yield
     finally:
+        compiled.disabled -= 1
         _here.depth -= 1
 
 
@@ -119,32 +123,44 @@ def _no_grad() -> Iterator[None]:
         _C._set_grad_enabled(before)
 
 
-# How a size is changed for further runs, in the order in which that is tried.
-_CHANGES: list[list[Callable[[int, int], int]]] = [
-    [lambda n, i: n + 1 + i, lambda n, i: n + 3 + 2 * i, lambda n, i: n + 8 + i],
-    [lambda n, i: 2 * n, lambda n, i: 3 * n, lambda n, i: 5 * n],
-    [lambda n, i: n - 1 - i, lambda n, i: n - 2 - 2 * i, lambda n, i: n - 3 - i],
-    [lambda n, i: n + 8 * (i + 1), lambda n, i: n + 16 * (i + 2), lambda n, i: n + 24 * (i + 1)],
-    [lambda n, i: n + 32 * (i + 1), lambda n, i: n + 64 * (i + 1), lambda n, i: n + 96 * (i + 1)],
+# How a size is changed for further runs, in the order in which that is tried: to sizes far apart, so that what is computed from
+# them in steps (strides, blocks) differs too, and not all multiples; to multiples; to smaller ones, for sizes with a limit.
+_CHANGES: list[list[Callable[[int], int]]] = [
+    [lambda n: n + 1, lambda n: 2 * n + 1, lambda n: 3 * n + 2],
+    [lambda n: 2 * n, lambda n: 3 * n, lambda n: 5 * n],
+    [lambda n: n + 32, lambda n: n + 96, lambda n: n + 64],
+    [lambda n: n // 2, lambda n: n // 4, lambda n: 3 * n // 4],
+    [lambda n: n + 1, lambda n: n + 3, lambda n: n + 8],
+    [lambda n: n - 1, lambda n: n - 3, lambda n: n - 2],
 ]
+# For large sizes smaller ones, which take less time.
+_LARGE = 64
+_OF_LARGE: list[list[Callable[[int], int]]] = [
+    [lambda n: n // 2 + 1, lambda n: 3 * n // 4 + 1, lambda n: 3 * n // 2 + 1],
+    [lambda n: n // 2, lambda n: 3 * n // 2, lambda n: 2 * n],
+]
+_TRIES = 60
 
 
 def _choices(sizes: dict[str, int], bounds: dict[str, tuple[int, int]]) -> Iterator[list[dict[str, int]]]:
-    """Sets of sizes for the further runs, the likeliest first."""
+    """Sets of sizes for the further runs, the likeliest first. No two of the sizes that vary are alike in all runs."""
     names = list(sizes)
+    changes = {name: [*_OF_LARGE, *_CHANGES[2:]] if sizes[name] >= _LARGE else _CHANGES for name in names}
     for ways in sorted(itertools.product(range(len(_CHANGES)), repeat=min(len(names), 3)), key=sum):
         ways = (*ways, *[ways[0]] * (len(names) - len(ways)))
-        chosen = []
-        for run in range(3):
-            values = {name: _CHANGES[way][run](sizes[name], i) for i, (name, way) in enumerate(zip(names, ways))}
-            chosen.append(values)
+        chosen = [
+            {name: changes[name][way][(run + i) % 3](sizes[name]) for i, (name, way) in enumerate(zip(names, ways))}
+            for run in range(3)
+        ]
         within = all(bounds[name][0] <= values[name] <= bounds[name][1] for values in chosen for name in names)
-        if within:
+        if within and len({tuple(v[name] for v in chosen) for name in names}) == len(names):
             yield chosen
 
 
-def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[int, int]]) -> list[Trace]:
-    """Records the model as it is called, and again with other sizes and elements.
+def runs(
+    inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[int, int]], sets: int = 1
+) -> list[Trace]:
+    """Records the model as it is called, and again with other sizes and elements: three times for each of `sets`.
 
     Raises:
         OnnxExporterError: the sizes that are to vary cannot: the model fails with all others that were tried.
@@ -164,21 +180,18 @@ def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[in
             traces.append(_record(inputs, turned, False))
         return traces
     problem: BaseException | None = None
-    for chosen in itertools.islice(_choices(first, bounds), 40):
+    for chosen in itertools.islice(_choices(first, bounds), _TRIES):
         try:
-            return traces + [
-                _record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)
-            ]
-        except (
-            RuntimeError,
-            ValueError,
-            IndexError,
-            AssertionError,
-            TypeError,
-            KeyError,
-            NotImplementedError,
-        ) as error:
+            more = [_record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)]
+        except (RuntimeError, ValueError, IndexError, AssertionError, TypeError, KeyError, NotImplementedError) as error:
             problem = problem or error
+            continue
+        traces += more
+        sets -= 1
+        if sets == 0:
+            break
+    if len(traces) > 1:
+        return traces
     raise OnnxExporterError(
         f"onnx.export: the model fails with other sizes than {first}, so they cannot vary: {problem}"
     ) from problem
@@ -187,7 +200,3 @@ def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[in
 def _of(tensors: list[Tensor], sizes: list[dict[int, str]], values: dict[str, int]) -> list[Tensor]:
     return [_resized(t, {axis: values[name] for axis, name in axes.items()}) for t, axes in zip(tensors, sizes)]
 
-
-def unbounded() -> tuple[int, int]:
-    """The bounds of a size of which nothing is said: not zero and not one, which broadcast."""
-    return 2, int(1e9)

@@ -13,6 +13,7 @@ from . import (
     recurrent,
     reduce,
     resize,
+    special,
     view,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "recurrent",
     "reduce",
     "resize",
+    "special",
     "view",
 ]
