@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._base import Tensor
@@ -57,40 +57,33 @@ class Dynamic:
                     f"onnx.export: dynamic_axes names '{name}', which is no input or output; expected one of {known}"
                 )
 
-    def from_shapes(
-        self, shapes: Any, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], parameters: list[str]
-    ) -> None:
+    def from_shapes(self, shapes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], parameters: list[str]) -> None:
         """Takes PyTorch's `dynamic_shapes`: what varies, in containers like those of the arguments."""
-        places = {id(t): i for i, t in enumerate(self.tensors)}
-        given = dict(zip(parameters, args), **kwargs)
+        names = [*(parameters[i] if i < len(parameters) else f"args[{i}]" for i in range(len(args))), *kwargs]
+        values = [*args, *kwargs.values()]
         if isinstance(shapes, Mapping):
-            unknown = [name for name in shapes if name not in given]
-            if unknown and len(args) == 1 and not kwargs and isinstance(args[0], Mapping):
-                given, unknown = {"": args[0]}, []
-                shapes = {"": shapes}
+            unknown = [name for name in shapes if name not in names]
             if unknown:
-                raise OnnxExporterError(
-                    f"onnx.export: dynamic_shapes names {unknown}, which are no arguments; expected {list(given)}"
-                )
-            pairs = [(given[name], spec) for name, spec in shapes.items()]
+                raise OnnxExporterError(f"onnx.export: dynamic_shapes names {unknown}, which are no arguments; expected {names}")
+            specs = [shapes.get(name) for name in names]
         else:
-            pairs = list(zip([*args, *kwargs.values()], shapes))
-        for value, spec in pairs:
+            specs = [*shapes, *[None] * (len(values) - len(shapes))]
+        places = iter(range(len(self.tensors)))
+        for value, spec in zip(values, specs):
             self._tree(value, spec, places)
 
-    def _tree(self, value: Any, spec: Any, places: dict[int, int]) -> None:
-        if spec is None or value is None:
-            return
+    def _tree(self, value: Any, spec: Any, places: Iterator[int]) -> None:
+        """Walks an argument in the order of its tensors, along with what is said of it."""
         if isinstance(value, Tensor):
-            at = places[id(value)]
-            for axis, dim in spec.items() if isinstance(spec, Mapping) else enumerate(spec):
+            at = next(places)
+            for axis, dim in spec.items() if isinstance(spec, Mapping) else enumerate(spec or ()):
                 self._dim(at, int(axis), dim)
         elif isinstance(value, Mapping):
             for key, v in value.items():
                 self._tree(v, spec.get(key) if isinstance(spec, Mapping) else None, places)
         elif isinstance(value, (list, tuple)):
-            for v, s in zip(value, spec):
-                self._tree(v, s, places)
+            for i, v in enumerate(value):
+                self._tree(v, spec[i] if isinstance(spec, (list, tuple)) and i < len(spec) else None, places)
 
     def _dim(self, at: int, axis: int, dim: Any) -> None:
         if dim is None or dim is Dim.STATIC or isinstance(dim, int):

@@ -41,7 +41,7 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
     names = _input_names(inputs, args, kwargs, parameters, options["input_names"])
     dynamic = Dynamic(names, inputs.tensors)
     if options["dynamic_shapes"] is not None:
-        dynamic.from_shapes(options["dynamic_shapes"], inputs.leaves, args, kwargs, parameters)
+        dynamic.from_shapes(options["dynamic_shapes"], args, kwargs, parameters)
     if options["dynamic_axes"]:
         dynamic.from_axes(options["dynamic_axes"], list(options["output_names"] or []))
     merged = _recorded(inputs, dynamic)

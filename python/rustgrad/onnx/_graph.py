@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor, dtype, ops
-from ._sizes import SymInt, leaves
+from ._sizes import SymInt, key_of, leaves
 from .errors import OnnxExporterError, UnsupportedOperatorError
 
 __all__ = ["Graph", "TYPES", "Val", "op", "table"]
@@ -175,7 +175,7 @@ class Graph:
         """A size as a value of int64, with 0 or 1 dimensions."""
         if not isinstance(n, SymInt):
             return self.ints([n]) if dims else self.number(int(n), _C.int64)
-        key = ("size", _key(n))
+        key = ("size", key_of(n))
         if key not in self.constants:
             sign, left, right = n.expr
             if sign == "dim":
@@ -316,12 +316,8 @@ class Graph:
         )
 
 
-def _key(n: Any) -> Any:
-    return (n.expr[0], _key(n.expr[1]), _key(n.expr[2])) if isinstance(n, SymInt) else int(n)
-
-
 def _same(a: Any, b: Any) -> bool:
-    return bool(_key(a) == _key(b))
+    return bool(key_of(a) == key_of(b))
 
 
 def axis_of(dim: int, ndim: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._base import Tensor
 from ..jit import TracerWarning
-from ._sizes import SymInt, evaluate, leaves, rebuilt
+from ._sizes import SymInt, evaluate, key_of, leaves, rebuilt
 from ._trace import Ref, Step, Trace, items, refs
 from .errors import OnnxExporterError
 
@@ -199,6 +199,13 @@ class Merged:
                         return (size * p + offset) // q + c if q > 1 else size * p + c
         return None
 
+    def _may_change(self, size: Any, other: Any) -> bool:
+        """Whether the answer to a comparison may be another one for other sizes; none is expected to be zero."""
+        a, b = (
+            rebuilt(n, lambda v, axis: self.shapes[v][axis]) if isinstance(n, int) else n for n in (size, other)
+        )
+        return (isinstance(a, SymInt) or isinstance(b, SymInt)) and key_of(a) != key_of(b) and other is not None and int(b) != 0
+
     def warn(self) -> None:
         """Warns of what Python has decided from elements and sizes."""
         for where, how in self.trace.reads.items():
@@ -208,8 +215,8 @@ class Merged:
                 TracerWarning,
                 stacklevel=5,
             )
-        for where, (size, other) in self.trace.questions.items():
-            if self.is_dynamic(size) or self.is_dynamic(other):
+        for where, asked in self.trace.questions.items():
+            if any(self._may_change(size, other) for size, other in asked):
                 warnings.warn(
                     f"onnx.export: at {where} the program compares a size that varies; the exported model holds for sizes for "
                     "which the answer is the same",

@@ -120,7 +120,7 @@ class Recorder(TorchFunctionMode):
 
     def question(self, size: SymInt, other: Any) -> None:
         """Notes a comparison of sizes."""
-        self.trace.questions.setdefault(caller(HOME), (size, other))
+        self.trace.questions.setdefault(caller(HOME), []).append((size, other))
 
     # --- calls
 

@@ -99,7 +99,7 @@ def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
         recorder.input(t)
     random = _C._rng_states()
     try:
-        with _exporting(), _no_grad(), watch(recorder.question), recorder:
+        with _exporting(), _undone(inputs.model), _no_grad(), watch(recorder.question), recorder:
             result = inputs.call(fresh)
         outputs = tensors_of(result)
         for t in outputs:
@@ -111,6 +111,23 @@ def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
     if not outputs:
         raise OnnxExporterError("onnx.export: the model returns no tensor")
     return recorder.trace
+
+
+@contextlib.contextmanager
+def _undone(model: Any) -> Iterator[None]:
+    """A block after which a module and its parts have the attributes and buffers that they had."""
+    owner = model if hasattr(model, "modules") else getattr(model, "__self__", None)
+    modules = list(owner.modules()) if hasattr(owner, "modules") else []
+    before = [(m, dict(vars(m)), dict(m._buffers), dict(m._parameters)) for m in modules]
+    try:
+        yield
+    finally:
+        for m, attributes, buffers, parameters in before:
+            vars(m).clear()
+            vars(m).update(attributes)
+            for now, was in ((m._buffers, buffers), (m._parameters, parameters)):
+                now.clear()
+                now.update(was)
 
 
 @contextlib.contextmanager

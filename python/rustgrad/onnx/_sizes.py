@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["SymInt", "caller", "evaluate", "leaves", "rebuilt", "watch"]
+__all__ = ["SymInt", "caller", "evaluate", "key_of", "leaves", "rebuilt", "watch"]
 
 _COMPUTE: dict[str, Callable[..., Any]] = {
     "+": operator.add,
@@ -122,6 +122,14 @@ def rebuilt(number: Any, dim: Callable[[int, int], int]) -> int:
         return dim(left, right)
     answer: int = _COMPUTE[sign](rebuilt(left, dim), rebuilt(right, dim))
     return answer
+
+
+def key_of(number: Any) -> Any:
+    """What two numbers that are computed in the same way have in common."""
+    if not isinstance(number, SymInt):
+        return int(number) if isinstance(number, int) else number
+    sign, left, right = number.expr
+    return (sign, int(left), right) if sign == "dim" else (sign, key_of(left), key_of(right))
 
 
 def leaves(number: Any) -> Iterator[tuple[int, int]]:
