@@ -113,6 +113,11 @@ class Recorder(TorchFunctionMode):
         """Takes a tensor as the next result."""
         self.trace.outputs.append(self.read(tensor).number)
 
+    def depends(self, tensor: Tensor | None) -> bool:
+        """Whether a tensor was computed from inputs."""
+        entry = self.entries.get(id(tensor))
+        return entry is not None and entry.value.depends
+
     def restore(self) -> None:
         """Gives tensors from outside that were written the elements that they had."""
         for tensor, before in self.saved.values():

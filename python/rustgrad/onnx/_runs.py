@@ -99,7 +99,7 @@ def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
         recorder.input(t)
     random = _C._rng_states()
     try:
-        with _exporting(), _undone(inputs.model), _no_grad(), watch(recorder.question), recorder:
+        with _exporting(), _undone(inputs.model, recorder), _no_grad(), watch(recorder.question), recorder:
             result = inputs.call(fresh)
         outputs = tensors_of(result)
         for t in outputs:
@@ -114,20 +114,21 @@ def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
 
 
 @contextlib.contextmanager
-def _undone(model: Any) -> Iterator[None]:
-    """A block after which a module and its parts have the attributes and buffers that they had."""
+def _undone(model: Any, recorder: Recorder) -> Iterator[None]:
+    """A block after which buffers that were bound to tensors computed from inputs are what they were.
+
+    Others stay: a table that a model has made larger goes with numbers that it keeps beside it.
+    """
     owner = model if hasattr(model, "modules") else getattr(model, "__self__", None)
     modules = list(owner.modules()) if hasattr(owner, "modules") else []
-    before = [(m, dict(vars(m)), dict(m._buffers), dict(m._parameters)) for m in modules]
+    before = [(m._buffers, dict(m._buffers)) for m in modules]
     try:
         yield
     finally:
-        for m, attributes, buffers, parameters in before:
-            vars(m).clear()
-            vars(m).update(attributes)
-            for now, was in ((m._buffers, buffers), (m._parameters, parameters)):
-                now.clear()
-                now.update(was)
+        for now, was in before:
+            for name, t in was.items():
+                if now.get(name) is not t and recorder.depends(now.get(name)):
+                    now[name] = t
 
 
 @contextlib.contextmanager
