@@ -122,7 +122,7 @@ def export(
         args (tuple): example arguments; tensors become inputs, anything else is fixed. A single tensor may stand for a tuple of one.
         f (str, optional): a path, or an object with `write`. Without it the program is only returned.
         kwargs (dict, optional): arguments by name.
-        verbose (bool, optional): print the graph.
+        verbose (bool, optional): print the graph, and note for each node the line of the program (as its `doc_string`).
         input_names, output_names (list, optional): names in order; by default those of the parameters of `forward`, and of the ops.
         opset_version (int, optional): 13 to 23; 20 by default.
         dynamo (bool): with True the program is returned, and the model keeps its mode; with False, None is returned, and `training`
@@ -151,6 +151,7 @@ def export(
     from . import _export
 
     settings = {
+        "verbose": verbose,
         "input_names": input_names,
         "output_names": output_names,
         "opset_version": opset_version,

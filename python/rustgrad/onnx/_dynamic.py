@@ -64,7 +64,9 @@ class Dynamic:
         if isinstance(shapes, Mapping):
             unknown = [name for name in shapes if name not in names]
             if unknown:
-                raise OnnxExporterError(f"onnx.export: dynamic_shapes names {unknown}, which are no arguments; expected {names}")
+                raise OnnxExporterError(
+                    f"onnx.export: dynamic_shapes names {unknown}, which are no arguments; expected {names}"
+                )
             specs = [shapes.get(name) for name in names]
         else:
             specs = [*shapes, *[None] * (len(values) - len(shapes))]

@@ -50,7 +50,7 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
         builder.input(number, name)
     builder.build()
     outputs = _outputs(builder, merged.trace.outputs, options["output_names"])
-    proto = _model(onnx, builder, names, outputs, dynamic, opset, options["custom_opsets"])
+    proto = _model(onnx, builder, names, outputs, dynamic, opset, options)
     return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k).tensors)
 
 
@@ -195,7 +195,13 @@ def _info(onnx: Any, name: str, kind: Any, shape: list[Any]) -> Any:
 
 
 def _model(
-    onnx: Any, builder: Builder, names: list[str], outputs: list[tuple[str, int]], dynamic: Dynamic, opset: int, custom_opsets: Any
+    onnx: Any,
+    builder: Builder,
+    names: list[str],
+    outputs: list[tuple[str, int]],
+    dynamic: Dynamic,
+    opset: int,
+    options: dict[str, Any],
 ) -> Any:
     """The `ModelProto`."""
     g, merged = builder.graph, builder.merged
@@ -204,10 +210,11 @@ def _model(
     nodes, domains = [], {"": opset}
     for i, (kind, inputs, results, attributes, domain, where) in enumerate(kept):
         node = onnx.helper.make_node(kind, inputs, results, name=f"{kind}_{i}", domain=domain, **attributes)
-        node.doc_string = where
+        if options["verbose"]:
+            node.doc_string = where
         nodes.append(node)
         if domain:
-            domains[domain] = int((custom_opsets or {}).get(domain, 1))
+            domains[domain] = int((options["custom_opsets"] or {}).get(domain, 1))
     weights = []
     for name, t in g.initializers.items():
         if name in used:

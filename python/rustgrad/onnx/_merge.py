@@ -201,10 +201,13 @@ class Merged:
 
     def _may_change(self, size: Any, other: Any) -> bool:
         """Whether the answer to a comparison may be another one for other sizes; none is expected to be zero."""
-        a, b = (
-            rebuilt(n, lambda v, axis: self.shapes[v][axis]) if isinstance(n, int) else n for n in (size, other)
+        a, b = (rebuilt(n, lambda v, axis: self.shapes[v][axis]) if isinstance(n, int) else n for n in (size, other))
+        return (
+            (isinstance(a, SymInt) or isinstance(b, SymInt))
+            and key_of(a) != key_of(b)
+            and other is not None
+            and int(b) != 0
         )
-        return (isinstance(a, SymInt) or isinstance(b, SymInt)) and key_of(a) != key_of(b) and other is not None and int(b) != 0
 
     def warn(self) -> None:
         """Warns of what Python has decided from elements and sizes."""

@@ -175,9 +175,7 @@ def _choices(sizes: dict[str, int], bounds: dict[str, tuple[int, int]]) -> Itera
             yield chosen
 
 
-def runs(
-    inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[int, int]], sets: int = 1
-) -> list[Trace]:
+def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[int, int]], sets: int = 1) -> list[Trace]:
     """Records the model as it is called, and again with other sizes and elements: three times for each of `sets`.
 
     Raises:
@@ -201,7 +199,15 @@ def runs(
     for chosen in itertools.islice(_choices(first, bounds), _TRIES):
         try:
             more = [_record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)]
-        except (RuntimeError, ValueError, IndexError, AssertionError, TypeError, KeyError, NotImplementedError) as error:
+        except (
+            RuntimeError,
+            ValueError,
+            IndexError,
+            AssertionError,
+            TypeError,
+            KeyError,
+            NotImplementedError,
+        ) as error:
             problem = problem or error
             continue
         traces += more
@@ -217,4 +223,3 @@ def runs(
 
 def _of(tensors: list[Tensor], sizes: list[dict[int, str]], values: dict[str, int]) -> list[Tensor]:
     return [_resized(t, {axis: values[name] for axis, name in axes.items()}) for t, axes in zip(tensors, sizes)]
-

@@ -16,7 +16,9 @@ def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable
         @functools.wraps(function)
         def wrapped(g: Any, *args: Any, **kwargs: Any) -> Any:
             if len(args) > len(arg_descriptors):
-                raise TypeError(f"{function.__name__}: expected at most {len(arg_descriptors)} arguments, got {len(args)}")
+                raise TypeError(
+                    f"{function.__name__}: expected at most {len(arg_descriptors)} arguments, got {len(args)}"
+                )
             return function(g, *args, **kwargs)
 
         return wrapped

@@ -249,7 +249,9 @@ def _last(g: Graph, x: Val, dim: int) -> Val:
 @op("trace")
 def trace(g: Graph, input: Val) -> Val:
     rows, columns = input.shape or []
-    lines = [g.op("Range", [g.number(0, _C.int64), g.size(n), g.number(1, _C.int64)], _C.int64, [n]) for n in (rows, columns)]
+    lines = [
+        g.op("Range", [g.number(0, _C.int64), g.size(n), g.number(1, _C.int64)], _C.int64, [n]) for n in (rows, columns)
+    ]
     same = g.op("Equal", [g.unsqueeze(lines[0], [1]), lines[1]], _C.bool, [rows, columns])
     kept = g.op("Where", [same, input, g.number(0, input.dtype)], input.dtype, input.shape)
     return g.reduce("ReduceSum", kept, None, False)

@@ -129,13 +129,23 @@ def binary_cross_entropy(g: Graph, input: Val, target: Val, weight: Any = None, 
     kind = input.dtype
     least = g.number(-100.0, kind)
     one = g.number(1, kind)
-    logs = [g.op("Max", [g.same("Log", v), least], kind, v.shape) for v in (input, g.op("Sub", [one, input], kind, input.shape))]
-    parts = [g.op("Mul", [t, v], kind, v.shape) for t, v in zip((target, g.op("Sub", [one, target], kind, target.shape)), logs)]
+    logs = [
+        g.op("Max", [g.same("Log", v), least], kind, v.shape)
+        for v in (input, g.op("Sub", [one, input], kind, input.shape))
+    ]
+    parts = [
+        g.op("Mul", [t, v], kind, v.shape)
+        for t, v in zip((target, g.op("Sub", [one, target], kind, target.shape)), logs)
+    ]
     each = g.same("Neg", g.op("Add", parts, kind, input.shape))
     if weight is not None:
         each = g.op("Mul", [each, weight], kind, each.shape)
     reduction = kwargs.get("reduction", "mean")
-    return each if reduction == "none" else g.reduce("ReduceMean" if reduction == "mean" else "ReduceSum", each, None, False)
+    return (
+        each
+        if reduction == "none"
+        else g.reduce("ReduceMean" if reduction == "mean" else "ReduceSum", each, None, False)
+    )
 
 
 @op("multinomial")
@@ -144,7 +154,14 @@ def multinomial(g: Graph, input: Val, num_samples: int, replacement: bool = Fals
         g.unsupported("sampling without replacement")
     x = g.cast(input, _C.float32) if input.dtype in HALVES else input
     x = g.unsqueeze(x, [0]) if input.ndim == 1 else x
-    drawn = g.op("Multinomial", [g.same("Log", x)], _C.int32, [*(x.shape or [])[:1], num_samples], dtype_=6, sample_size=num_samples)
+    drawn = g.op(
+        "Multinomial",
+        [g.same("Log", x)],
+        _C.int32,
+        [*(x.shape or [])[:1], num_samples],
+        dtype_=6,
+        sample_size=num_samples,
+    )
     drawn = g.cast(drawn, _C.int64)
     return g.squeeze(drawn, [0]) if input.ndim == 1 else drawn
 
@@ -153,11 +170,16 @@ def multinomial(g: Graph, input: Val, num_samples: int, replacement: bool = Fals
 def fill_diagonal(g: Graph, input: Val, fill_value: Any, wrap: bool = False) -> Val:
     if input.ndim != 2 or wrap:
         g.unsupported("more than two dimensions, or wrap")
-    lines = [g.op("Range", [g.number(0, _C.int64), g.size(n), g.number(1, _C.int64)], _C.int64, [n]) for n in input.shape or []]
+    lines = [
+        g.op("Range", [g.number(0, _C.int64), g.size(n), g.number(1, _C.int64)], _C.int64, [n])
+        for n in input.shape or []
+    ]
     same = g.op("Equal", [g.unsqueeze(lines[0], [1]), lines[1]], _C.bool, input.shape)
     return g.op("Where", [same, g.number(fill_value, input.dtype), input], input.dtype, input.shape)  # type: ignore[no-any-return]
 
 
 @op("ldexp")
 def ldexp(g: Graph, input: Val, other: Val) -> Val:
-    return binary(g, "Mul", input, g.op("Pow", [g.number(2, g.out.dtype), g.cast(other, g.out.dtype)], g.out.dtype, other.shape))
+    return binary(
+        g, "Mul", input, g.op("Pow", [g.number(2, g.out.dtype), g.cast(other, g.out.dtype)], g.out.dtype, other.shape)
+    )
