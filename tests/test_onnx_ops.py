@@ -273,7 +273,7 @@ def test_resizing(mode):
     for options in SIZES:
         for align in (False, True) if mode.startswith("bi") else (None,):
             same(
-                lambda x: F.interpolate(x, mode=mode, align_corners=align, **options),
+                lambda x, align=align, options=options: F.interpolate(x, mode=mode, align_corners=align, **options),
                 (torch.randn(2, 4, 8, 6),),
                 tolerance=1e-3,
             )
