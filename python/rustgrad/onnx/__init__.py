@@ -168,7 +168,7 @@ def export(
         if verify:
             _export.verified(program, model, args, kwargs)
     if verbose:
-        import onnx  # type: ignore[import-not-found]
+        import onnx
 
         print(onnx.printer.to_text(program.model))
     if f is not None:

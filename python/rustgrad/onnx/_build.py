@@ -45,12 +45,11 @@ class Builder:
         self.vals: dict[int, Val] = {}
         self.graph.resolve = self.val
         self.graph.in_runs = merged.in_runs
-        for name in names.values():
-            self.graph.names[name] = 0
+        self.graph.taken.update(names.values())
 
     def input(self, number: int, name: str) -> None:
         """Names an input."""
-        self.graph.names[name] = self.graph.names.get(name, -1) + 1
+        self.graph.taken.add(name)
         self.vals[number] = self._recorded(Val(name, self.trace.values[number].dtype, None), number)
 
     def build(self) -> None:

@@ -48,8 +48,9 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
     builder = Builder(merged, opset, _tensor_names(model), _custom(options, opset))
     for number, name in zip(merged.trace.inputs, names):
         builder.input(number, name)
+    asked = _output_names(builder, names, len(merged.trace.outputs), options["output_names"])
     builder.build()
-    outputs = _outputs(builder, merged.trace.outputs, options["output_names"])
+    outputs = _outputs(builder, merged.trace.outputs, asked)
     proto = _model(onnx, builder, names, outputs, dynamic, opset, options)
     return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k).tensors)
 
@@ -144,39 +145,39 @@ def _custom(options: dict[str, Any], opset: int) -> dict[Any, Any]:
     return found
 
 
-def _outputs(builder: Builder, numbers: list[int], asked: Any) -> list[tuple[str, int]]:
-    """Names the results: an output is the last node's result renamed, or a copy where that has another role."""
+def _outputs(builder: Builder, numbers: list[int], asked: list[str]) -> list[tuple[str, int]]:
+    """Names the results: that of a node has the name asked for; an input, a constant, or what is a result already is copied."""
     g = builder.graph
-    asked = list(asked or [])
-    if len(asked) > len(numbers):
-        raise OnnxExporterError(f"onnx.export: {len(asked)} output_names for {len(numbers)} outputs")
     made = {name for node in g.nodes for name in node[2]}
-    taken = {v.name for v in builder.vals.values() if v.name not in made}
+    renamed: dict[str, str] = {}
     outputs: list[tuple[str, int]] = []
     for i, number in enumerate(numbers):
-        v = builder.val(number)
-        name = asked[i] if i < len(asked) else None
-        if v.name in made and v.name not in (n for n, _ in outputs):
-            if name is not None and name != v.name:
-                if name in made or name in taken:
-                    _rename(g, name, g.fresh(name))
-                _rename(g, v.name, name)
-                for other in builder.vals.values():
-                    other.name = name if other.name == v.name and other is not v else other.name
-                v.name = name
-            outputs.append((v.name, number))
-            continue
-        g.key = name or "output"
-        name = name or g.fresh("output")
-        g.nodes.append(("Identity", [v.name], [name], {}, "", ""))
-        outputs.append((name, number))
+        inner = builder.val(number).name
+        if inner in made and inner not in renamed:
+            renamed[inner] = asked[i] if i < len(asked) else inner
+            outputs.append((renamed[inner], number))
+        else:
+            name = asked[i] if i < len(asked) else g.fresh("output")
+            g.nodes.append(("Identity", [inner], [name], {}, "", ""))
+            outputs.append((name, number))
+    for _, inputs, results, *_ in g.nodes:
+        inputs[:] = [renamed.get(n, n) for n in inputs]
+        results[:] = [renamed.get(n, n) for n in results]
     return outputs
 
 
-def _rename(g: Graph, old: str, new: str) -> None:
-    for _, inputs, results, *_ in g.nodes:
-        inputs[:] = [new if n == old else n for n in inputs]
-        results[:] = [new if n == old else n for n in results]
+def _output_names(builder: Builder, inputs: list[str], count: int, asked: Any) -> list[str]:
+    """The names that are asked for, kept from other values."""
+    names = list(asked or [])
+    if len(names) > count:
+        raise OnnxExporterError(f"onnx.export: {len(names)} output_names for {count} outputs")
+    used = [*inputs, *builder.names.values()]
+    if len(set(names)) != len(names) or any(n in used for n in names):
+        raise OnnxExporterError(
+            f"onnx.export: the output_names {names} are not distinct, or are names of inputs or parameters"
+        )
+    builder.graph.taken.update(names)
+    return names
 
 
 def _used(g: Graph, outputs: list[str]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import _C
 from .._base import Tensor, dtype, ops
@@ -26,13 +26,16 @@ _MOST = (1 << 63) - 1
 table: dict[str, Callable[..., Any]] = {}
 
 
-def op(*names: str) -> Callable[[Any], Any]:
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def op(*names: str) -> Callable[[F], F]:
     """A decorator: the function translates the ops of these names.
 
     It takes the graph and the arguments of the call, tensors as `Val`, and returns a `Val` for each result.
     """
 
-    def declare(function: Any) -> Any:
+    def declare(function: F) -> F:
         for name in names:
             table[name] = function
         return function
@@ -78,6 +81,7 @@ class Graph:
         self.outs: list[Val] = []
         self.key, self.where = "", ""
         self.names: dict[str, int] = {}
+        self.taken: set[str] = set()
         self.constants: dict[Any, Val] = {}
         # Gives the value in the graph of a recorded value.
         self.resolve: Callable[[int], Val] = lambda number: Val("", _C.float32, None)
@@ -93,44 +97,41 @@ class Graph:
 
     def fresh(self, base: str) -> str:
         """A name that is not taken: the base, or the base with a number."""
-        count = self.names.get(base, -1) + 1
+        name, count = base, self.names.get(base, 0)
+        while name in self.taken:
+            count += 1
+            name = f"{base}_{count}"
         self.names[base] = count
-        name = base if count == 0 else f"{base}_{count}"
-        return name if count == 0 or name not in self.names else self.fresh(base)
+        self.taken.add(name)
+        return name
 
-    def op(
-        self,
-        kind: str,
-        inputs: Sequence[Val | None],
-        dtype: Any = None,
-        shape: Any = None,
-        results: int = 1,
-        **attributes: Any,
-    ) -> Any:
-        """A node; its result, or a list of them where `results` is not one.
+    def several(self, kind: str, inputs: Sequence[Val | None], dtypes: Sequence[dtype], **attributes: Any) -> list[Val]:
+        """A node with a result for each of the dtypes, of shapes that are not known.
 
-        The dtype is that of the first input unless given (a list for several results), the shape is not known unless given.
-        Attributes that are None are left out; `domain` is that of a custom op.
+        Attributes that are None are left out; `domain` is that of a custom op, and a name may end in "_".
         """
         names = ["" if v is None else v.name for v in inputs]
         while names and not names[-1]:
             names.pop()
         domain = attributes.pop("domain", "")
         base = self.key.strip("_@").replace(".", "_") or kind
-        outputs = [self.fresh(base if i == 0 else f"{base}_{kind}_{i}") for i in range(results)]
+        outputs = [self.fresh(base if i == 0 else f"{base}_{i}") for i in range(len(dtypes))]
         given = {k.rstrip("_"): v for k, v in attributes.items() if v is not None}
         self.nodes.append((kind, names, outputs, given, domain, self.where))
+        return [Val(name, kind, None) for name, kind in zip(outputs, dtypes)]
+
+    def op(
+        self, kind: str, inputs: Sequence[Val | None], dtype: Any = None, shape: Any = None, **attributes: Any
+    ) -> Val:
+        """A node with one result. Its dtype is that of the first input unless given, its shape not known unless given."""
         first = next((v.dtype for v in inputs if v is not None), _C.float32)
-        kinds = dtype if isinstance(dtype, list) else [dtype or first] * results
-        made = [
-            Val(n, k, list(shape) if shape is not None and i == 0 else None)
-            for i, (n, k) in enumerate(zip(outputs, kinds))
-        ]
-        return made[0] if results == 1 else made
+        (made,) = self.several(kind, inputs, [dtype or first], **attributes)
+        made.shape = None if shape is None else list(shape)
+        return made
 
     def same(self, kind: str, x: Val, *others: Val | None, **attributes: Any) -> Val:
         """A node whose result has the dtype and shape of its first input."""
-        result: Val = self.op(kind, [x, *others], x.dtype, x.shape, **attributes)
+        result = self.op(kind, [x, *others], x.dtype, x.shape, **attributes)
         return result
 
     def constant(self, tensor: Tensor, name: str = "constant") -> Val:
@@ -158,7 +159,7 @@ class Graph:
                 tensor = _C.tensor([max(-_MOST, min(int(v), _MOST)) for v in values], dtype=_C.int64)
                 self.constants[key] = self.constant(tensor, "ints")
             return self.constants[key]
-        parts, run = [], []  # type: ignore[var-annotated]
+        parts, run = [], []
         for v in [*values, None]:
             if type(v) is int:
                 run.append(v)
@@ -190,7 +191,7 @@ class Graph:
     def _sized(self, sign: str, a: Val, b: Val) -> Val:
         kinds = {"+": "Add", "-": "Sub", "*": "Mul", "%": "Mod"}
         if sign != "//":
-            result: Val = self.op(kinds[sign], [a, b], shape=[1])
+            result = self.op(kinds[sign], [a, b], shape=[1])
             return result
         # Div rounds to zero, Python down.
         rest = self.op("Mod", [a, b], shape=[1])
@@ -214,7 +215,7 @@ class Graph:
             self.unsupported(f"the dtype {kind}")
         if v.tensor is not None and v.tensor.numel() <= 16:
             return self.constant(v.tensor.detach().to(kind), "constant")
-        result: Val = self.op("Cast", [v], kind, v.shape, to=TYPES[kind])
+        result = self.op("Cast", [v], kind, v.shape, to=TYPES[kind])
         return result
 
     def reshape(self, v: Val, shape: Sequence[Any]) -> Val:
@@ -225,7 +226,7 @@ class Graph:
         if len(varies) == 1 and all(type(n) is int and n > 0 for i, n in enumerate(shape) if i != varies[0]):
             target[varies[0]] = -1
         zero = any(type(n) is int and n == 0 for n in target)
-        result: Val = self.op(
+        result = self.op(
             "Reshape", [v, self.ints(target)], v.dtype, shape, allowzero=1 if zero and self.opset >= 14 else None
         )
         return result
@@ -235,18 +236,18 @@ class Graph:
         if list(order) == list(range(len(order))):
             return v
         shape = None if v.shape is None else [v.shape[i] for i in order]
-        result: Val = self.op("Transpose", [v], v.dtype, shape, perm=list(order))
+        result = self.op("Transpose", [v], v.dtype, shape, perm=list(order))
         return result
 
     def slice(self, v: Val, axis: int, start: Any, stop: Any, step: Any = 1) -> Val:
         """A range along one dimension. Its size is not known."""
-        result: Val = self.op("Slice", [v, *(self.ints([n]) for n in (start, stop, axis, step))], v.dtype)
+        result = self.op("Slice", [v, *(self.ints([n]) for n in (start, stop, axis, step))], v.dtype)
         return result
 
     def squeeze(self, v: Val, axes: Sequence[int]) -> Val:
         """The value without dimensions of size 1."""
         shape = None if v.shape is None else [n for i, n in enumerate(v.shape) if i not in axes]
-        result: Val = self.op("Squeeze", [v, self.ints(axes)], v.dtype, shape) if axes else v
+        result = self.op("Squeeze", [v, self.ints(axes)], v.dtype, shape) if axes else v
         return result
 
     def unsqueeze(self, v: Val, axes: Sequence[int]) -> Val:
@@ -258,14 +259,14 @@ class Graph:
             shape = list(v.shape)
             for axis in sorted(axes):
                 shape.insert(axis, 1)
-        result: Val = self.op("Unsqueeze", [v, self.ints(axes)], v.dtype, shape)
+        result = self.op("Unsqueeze", [v, self.ints(axes)], v.dtype, shape)
         return result
 
     def expand(self, v: Val, shape: Sequence[Any]) -> Val:
         """The value broadcast to a shape."""
         if v.shape is not None and len(v.shape) == len(shape) and all(_same(a, b) for a, b in zip(v.shape, shape)):
             return v
-        result: Val = self.op("Expand", [v, self.ints(shape)], v.dtype, shape)
+        result = self.op("Expand", [v, self.ints(shape)], v.dtype, shape)
         return result
 
     def reduce(self, kind: str, v: Val, dims: Sequence[int] | None, keepdim: bool) -> Val:
@@ -282,7 +283,7 @@ class Graph:
         if v.shape is not None:
             gone = range(v.ndim) if axes is None else axes
             r.shape = [1 if i in gone else n for i, n in enumerate(v.shape) if keepdim or i not in gone]
-        return r  # type: ignore[no-any-return]
+        return r
 
     def is_late(self, n: Any) -> bool:
         """Whether a size is one of the results of the current op, which is not there yet."""
@@ -293,9 +294,10 @@ class Graph:
         """The size among these that is the same in all runs; `n` itself where there is none."""
         return next((m for m in sizes if not self.is_late(m) and self.in_runs(m) == self.in_runs(n)), n)
 
-    def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """The translation of another op, in the place of this one."""
-        return table[name](self, *args, **kwargs)
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Val:
+        """The translation of another op, which has one result, in the place of this one."""
+        result: Val = table[name](self, *args, **kwargs)
+        return result
 
     def static(self, value: Any, what: str) -> Any:
         """A number, or a list of them, that must not vary."""

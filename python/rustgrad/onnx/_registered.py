@@ -62,9 +62,8 @@ class SymbolicGraph:
         attributes = {k[:-2] if k[-2:] in _SUFFIXES else k: v for k, v in kwargs.items()}
         kinds = [out.dtype for out in self.graph.outs[:outputs]]
         kinds += [first] * (outputs - len(kinds))
-        return self.graph.op(
-            kind, values, kinds if outputs > 1 else kinds[0], results=outputs, domain=domain, **attributes
-        )
+        results = self.graph.several(kind, values, kinds, domain=domain, **attributes)
+        return results if outputs > 1 else results[0]
 
 
 _SUFFIXES = ("_i", "_f", "_s", "_t", "_g")

@@ -11,11 +11,11 @@ from .elementwise import clamp, operand
 
 
 def _times(g: Graph, a: Val, b: Val) -> Val:
-    return g.op("Mul", [a, b], a.dtype, a.shape)  # type: ignore[no-any-return]
+    return g.op("Mul", [a, b], a.dtype, a.shape)
 
 
 def _plus(g: Graph, a: Val, b: Any) -> Val:
-    return g.op("Add", [a, operand(g, b, a.dtype)], a.dtype, a.shape)  # type: ignore[no-any-return]
+    return g.op("Add", [a, operand(g, b, a.dtype)], a.dtype, a.shape)
 
 
 @op("gelu")
@@ -97,7 +97,7 @@ def softplus(g: Graph, input: Val, beta: float = 1.0, threshold: float = 20.0) -
     soft = g.same("Softplus", scaled)
     soft = g.op("Div", [soft, g.number(beta, input.dtype)], input.dtype, input.shape) if beta != 1 else soft
     large = g.op("Greater", [scaled, g.number(threshold, input.dtype)], _C.bool, input.shape)
-    return g.op("Where", [large, input, soft], input.dtype, input.shape)  # type: ignore[no-any-return]
+    return g.op("Where", [large, input, soft], input.dtype, input.shape)
 
 
 @op("softsign")
@@ -107,7 +107,7 @@ def softsign(g: Graph, input: Val) -> Val:
 
 @op("tanhshrink")
 def tanhshrink(g: Graph, input: Val) -> Val:
-    return g.op("Sub", [input, g.same("Tanh", input)], input.dtype, input.shape)  # type: ignore[no-any-return]
+    return g.op("Sub", [input, g.same("Tanh", input)], input.dtype, input.shape)
 
 
 @op("hardshrink", "softshrink")
@@ -119,7 +119,7 @@ def shrink(g: Graph, input: Val, lambd: float = 0.5) -> Val:
 @op("threshold")
 def threshold(g: Graph, input: Val, threshold: float, value: float, inplace: bool = False) -> Val:
     above = g.op("Greater", [input, g.number(threshold, input.dtype)], _C.bool, input.shape)
-    return g.op("Where", [above, input, g.number(value, input.dtype)], input.dtype, input.shape)  # type: ignore[no-any-return]
+    return g.op("Where", [above, input, g.number(value, input.dtype)], input.dtype, input.shape)
 
 
 @op("prelu")
@@ -127,7 +127,7 @@ def prelu(g: Graph, input: Val, weight: Val) -> Val:
     slope = weight
     if weight.ndim == 1 and input.ndim > 2 and weight.shape != [1]:
         slope = g.reshape(weight, [-1] + [1] * (input.ndim - 2))
-    return g.op("PRelu", [input, slope], input.dtype, input.shape)  # type: ignore[no-any-return]
+    return g.op("PRelu", [input, slope], input.dtype, input.shape)
 
 
 @op("logsigmoid", "log_sigmoid")
@@ -139,7 +139,7 @@ def logsigmoid(g: Graph, input: Val) -> Val:
 def glu(g: Graph, input: Val, dim: int = -1) -> Val:
     axis = axis_of(dim, input.ndim)
     half = (input.shape or [])[axis] // 2
-    a, b = g.op("Split", [input, g.ints([half, half])], results=2, axis=axis)
+    a, b = g.several("Split", [input, g.ints([half, half])], [input.dtype] * 2, axis=axis)
     a.shape = b.shape = [half if i == axis else n for i, n in enumerate(input.shape or [])]
     return _times(g, a, g.same("Sigmoid", b))
 
@@ -200,7 +200,7 @@ def cross_entropy(g: Graph, input: Val, target: Val, weight: Any = None, *args: 
         g.unsupported("probabilities as targets or label smoothing")
     kind = "SoftmaxCrossEntropyLoss" if g.key == "cross_entropy" else "NegativeLogLikelihoodLoss"
     options = {"ignore_index": int(kwargs.get("ignore_index", -100)), "reduction": kwargs.get("reduction", "mean")}
-    return g.op(kind, [input, target, weight], input.dtype, g.out.shape, **options)  # type: ignore[no-any-return]
+    return g.op(kind, [input, target, weight], input.dtype, g.out.shape, **options)
 
 
 @op("binary_cross_entropy_with_logits")

@@ -25,7 +25,7 @@ def linear(g: Graph, input: Val, weight: Val, bias: Val | None = None) -> Val:
     x, w = g.cast(input, kind), g.cast(weight, kind)
     b = None if bias is None else g.cast(bias, kind)
     if x.ndim == 2 and w.ndim == 2:
-        return g.op("Gemm", [x, w, b], kind, g.out.shape, transB=1)  # type: ignore[no-any-return]
+        return g.op("Gemm", [x, w, b], kind, g.out.shape, transB=1)
     key = ("transposed", w.name)
     if w.ndim == 2 and key not in g.constants:
         g.constants[key] = g.transpose(w, [1, 0])
@@ -47,7 +47,7 @@ def rmatmul(g: Graph, input: Val, other: Val) -> Val:
 def addmm(g: Graph, input: Val, first: Val, second: Val, *, beta: Any = 1, alpha: Any = 1) -> Val:
     kind = g.out.dtype
     if g.key.startswith("addmm") and kind.is_floating_point:
-        return g.op("Gemm", [first, second, input], kind, g.out.shape, alpha=float(alpha), beta=float(beta))  # type: ignore[no-any-return]
+        return g.op("Gemm", [first, second, input], kind, g.out.shape, alpha=float(alpha), beta=float(beta))
     if g.key.startswith("addr"):
         product_ = g.op("Mul", [g.unsqueeze(first, [1]), second], kind, g.out.shape)
     else:
@@ -56,20 +56,20 @@ def addmm(g: Graph, input: Val, first: Val, second: Val, *, beta: Any = 1, alpha
         product_ = g.reduce("ReduceSum", product_, [0], False)
     parts = [(input, beta), (product_, alpha)]
     scaled = [v if k == 1 else g.op("Mul", [v, g.number(k, kind)], kind, v.shape) for v, k in parts]
-    return g.op("Add", scaled, kind, g.out.shape)  # type: ignore[no-any-return]
+    return g.op("Add", scaled, kind, g.out.shape)
 
 
 @op("outer", "ger")
 def outer(g: Graph, input: Val, vec2: Val) -> Val:
     kind = g.out.dtype
-    return g.op("Mul", [g.unsqueeze(g.cast(input, kind), [1]), g.cast(vec2, kind)], kind, g.out.shape)  # type: ignore[no-any-return]
+    return g.op("Mul", [g.unsqueeze(g.cast(input, kind), [1]), g.cast(vec2, kind)], kind, g.out.shape)
 
 
 @op("einsum")
 def einsum(g: Graph, equation: str, *operands: Any) -> Val:
     every = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     kind = g.out.dtype
-    return g.op("Einsum", [g.cast(v, kind) for v in every], kind, g.out.shape, equation=equation.replace(" ", ""))  # type: ignore[no-any-return]
+    return g.op("Einsum", [g.cast(v, kind) for v in every], kind, g.out.shape, equation=equation.replace(" ", ""))
 
 
 @op("tensordot")
@@ -87,7 +87,7 @@ def tensordot(g: Graph, a: Val, b: Val, dims: Any = 2, **kwargs: Any) -> Val:
 @op("inner")
 def inner(g: Graph, input: Val, other: Val) -> Val:
     if input.ndim == 0 or other.ndim == 0:
-        return g.op("Mul", [input, other], g.out.dtype, g.out.shape)  # type: ignore[no-any-return]
+        return g.op("Mul", [input, other], g.out.dtype, g.out.shape)
     return tensordot(g, input, other, ([input.ndim - 1], [other.ndim - 1]))
 
 
@@ -109,13 +109,13 @@ def bilinear(g: Graph, input1: Val, input2: Val, weight: Val, bias: Val | None =
 @op("linalg.inv", "inverse", "linalg.det", "det")
 def _decomposition(g: Graph, input: Val, *args: Any, **kwargs: Any) -> Val:
     if g.key in ("linalg.det", "det"):
-        return g.op("Det", [input], input.dtype, g.out.shape)  # type: ignore[no-any-return]
+        return g.op("Det", [input], input.dtype, g.out.shape)
     g.unsupported("an inverse")
     return input
 
 
 def _scaled(g: Graph, x: Val, scale: float) -> Val:
-    return g.op("Mul", [x, g.number(scale, x.dtype)], x.dtype, x.shape)  # type: ignore[no-any-return]
+    return g.op("Mul", [x, g.number(scale, x.dtype)], x.dtype, x.shape)
 
 
 def causal(g: Graph, rows: Any, columns: Any) -> Val:
@@ -125,7 +125,7 @@ def causal(g: Graph, rows: Any, columns: Any) -> Val:
     ranges = [
         g.op("Range", [g.number(0, _C.int64), g.size(n), g.number(1, _C.int64)], _C.int64, [n]) for n in (rows, columns)
     ]
-    return g.op("LessOrEqual", [ranges[1], g.unsqueeze(ranges[0], [1])], _C.bool, [rows, columns])  # type: ignore[no-any-return]
+    return g.op("LessOrEqual", [ranges[1], g.unsqueeze(ranges[0], [1])], _C.bool, [rows, columns])
 
 
 def _repeated(g: Graph, x: Val, times: Any) -> Val:
@@ -165,4 +165,4 @@ def attention(
     if attn_mask is not None:
         # A query whose keys are all masked has weights of zero.
         weights = g.op("Where", [isnan(g, weights), g.number(0.0, kind), weights], kind, shape)
-    return g.op("MatMul", [weights, value], kind, g.out.shape)  # type: ignore[no-any-return]
+    return g.op("MatMul", [weights, value], kind, g.out.shape)

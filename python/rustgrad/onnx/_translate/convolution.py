@@ -110,7 +110,7 @@ def max_pool(
     shape = {"kernel_shape": kernel, "strides": steps, "dilations": dilation, "ceil_mode": int(ceil_mode)}
     if not with_indices:
         return back(g.op("MaxPool", [x], x.dtype, pads=pads * 2, **shape))
-    y, indices = g.op("MaxPool", [x], [x.dtype, _C.int64], results=2, pads=pads * 2, **shape)
+    y, indices = g.several("MaxPool", [x], [x.dtype, _C.int64], pads=pads * 2, **shape)
     # ONNX numbers the elements of the whole tensor, PyTorch those of a plane.
     plane = product((x.shape or [])[2:])
     return [back(y), back(g.op("Mod", [indices, g.size(plane, 1)], _C.int64, indices.shape))]
@@ -148,7 +148,7 @@ def lp_pool(
     size = g.op("Pow", [g.same("Abs", input), g.number(float(norm_type), input.dtype)], input.dtype, input.shape)
     mean = avg_pool(g, size, kernel, stride, 0, ceil_mode)
     total = g.op("Mul", [mean, g.number(math.prod(kernel), input.dtype)], input.dtype)
-    return g.op("Pow", [total, g.number(1 / norm_type, input.dtype)], input.dtype, g.out.shape)  # type: ignore[no-any-return]
+    return g.op("Pow", [total, g.number(1 / norm_type, input.dtype)], input.dtype, g.out.shape)
 
 
 def _windows(size: int, count: int) -> list[tuple[int, int]]:
@@ -222,7 +222,7 @@ def max_unpool(g: Graph, input: Val, indices: Val, *args: Any, **kwargs: Any) ->
 @op("pixel_shuffle")
 def pixel_shuffle(g: Graph, input: Val, upscale_factor: int) -> Val:
     if input.ndim == 4:
-        return g.op("DepthToSpace", [input], input.dtype, blocksize=upscale_factor, mode="CRD")  # type: ignore[no-any-return]
+        return g.op("DepthToSpace", [input], input.dtype, blocksize=upscale_factor, mode="CRD")
     r, lead = upscale_factor, (input.shape or [])[:-3]
     c, h, w = (input.shape or [])[-3:]
     x = g.reshape(input, [*lead, c // (r * r), r, r, h, w])

@@ -91,7 +91,7 @@ def linspace(g: Graph, start: Any, end: Any, steps: Any, **kwargs: Any) -> Val:
     a, b = operand(g, start, kind), operand(g, end, kind)
     last = g.cast(g.op("Max", [g.size(steps - 1), g.number(1, _C.int64)], _C.int64, []), kind)
     step = g.op("Div", [g.op("Sub", [b, a], kind), last], kind, [])
-    return g.op("Add", [a, g.op("Mul", [g.cast(count, kind), step], kind)], kind, [steps])  # type: ignore[no-any-return]
+    return g.op("Add", [a, g.op("Mul", [g.cast(count, kind), step], kind)], kind, [steps])
 
 
 @op("eye")
@@ -190,4 +190,4 @@ def _like_float(g: Graph, shape: Any, low: float, high: float) -> Val:
 @op("bernoulli")
 def bernoulli(g: Graph, input: Val, p: Any = None, **kwargs: Any) -> Val:
     probabilities = input if p is None else g.expand(operand(g, p, _C.float32), input.shape or [])
-    return g.op("Bernoulli", [probabilities], g.out.dtype, input.shape, dtype_=TYPES[g.out.dtype])  # type: ignore[no-any-return]
+    return g.op("Bernoulli", [probabilities], g.out.dtype, input.shape, dtype_=TYPES[g.out.dtype])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import _C, finfo
-from .._graph import HALVES, SMALL, WHOLE, Graph, Val, op
+from .._graph import HALVES, SMALL, WHOLE, Graph, Val, op, table
 
 BIT_KINDS = {"and": "And", "or": "Or", "xor": "Xor"}
 
@@ -38,7 +38,7 @@ def binary(g: Graph, kind: str, a: Any, b: Any, compute: Any = None) -> Val:
     compute = compute or wanted
     if compute in SMALL:
         compute = _C.int32
-    result: Val = g.op(kind, [operand(g, a, compute), operand(g, b, compute)], compute, g.out.shape)
+    result = g.op(kind, [operand(g, a, compute), operand(g, b, compute)], compute, g.out.shape)
     return g.cast(result, wanted)
 
 
@@ -329,7 +329,7 @@ def where_self(g: Graph, input: Val, condition: Val, other: Any) -> Val:
 @op("where")
 def where(g: Graph, condition: Val, *choices: Any, **kwargs: Any) -> Any:
     if not choices and not kwargs:
-        return g.call("nonzero", condition, as_tuple=True)
+        return table["nonzero"](g, condition, as_tuple=True)
     return _where(g, condition, *choices, **kwargs)
 
 

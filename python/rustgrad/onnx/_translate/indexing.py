@@ -53,7 +53,7 @@ def take(g: Graph, x: Val, index: Any) -> Val:
     if len(axes) == 1:
         shape = list(x.shape or [])
         result = [*shape[: axes[0]], *(indices[0].shape or []), *shape[axes[0] + 1 :]]
-        return g.op("Gather", [x, indices[0]], x.dtype, result, axis=axes[0])  # type: ignore[no-any-return]
+        return g.op("Gather", [x, indices[0]], x.dtype, result, axis=axes[0])
     return _gather_several(g, x, axes, indices)
 
 
@@ -132,7 +132,7 @@ def _gather_several(g: Graph, x: Val, axes: list[int], indices: list[Val]) -> Va
     front = g.transpose(x, [*axes, *rest])
     taken = g.op("GatherND", [front, stacked], x.dtype, [-1] * ndim + [(x.shape or [])[a] for a in rest])
     if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
-        return taken  # type: ignore[no-any-return]
+        return taken
     first = axes[0]
     order = [*range(ndim, ndim + first), *range(ndim), *range(ndim + first, taken.ndim)]
     return g.transpose(taken, order)
@@ -173,7 +173,7 @@ def put(g: Graph, x: Val, where: Val, value: Any, reduction: str | None = None) 
 def setitem(g: Graph, input: Val, index: Any, value: Any) -> Val:
     parts = parts_of(g, index, input.ndim)
     if all(p is None or _is_full(p) for p in parts):
-        return g.op("Expand", [operand(g, value, input.dtype), g.shape(input)], input.dtype, input.shape)  # type: ignore[no-any-return]
+        return g.op("Expand", [operand(g, value, input.dtype), g.shape(input)], input.dtype, input.shape)
     masked = _masked(g, input, parts, value)
     if masked is None:
         masked = _joined(g, input, parts, value)
@@ -189,7 +189,7 @@ def _masked(g: Graph, x: Val, parts: list[Any], value: Any) -> Val | None:
     if isinstance(value, Val) and (value.ndim > rest and any(type(n) is not int or n != 1 for n in value.shape or [])):
         return None
     wide = g.unsqueeze(truth(g, mask), list(range(mask.ndim, x.ndim)))
-    return g.op("Where", [wide, operand(g, value, x.dtype), x], x.dtype, x.shape)  # type: ignore[no-any-return]
+    return g.op("Where", [wide, operand(g, value, x.dtype), x], x.dtype, x.shape)
 
 
 def _joined(g: Graph, x: Val, parts: list[Any], value: Any) -> Val | None:
@@ -251,12 +251,12 @@ def view_scatter(g: Graph, input: Val, src: Val, *args: Any, **kwargs: Any) -> V
 def index_select(g: Graph, input: Val, dim: int, index: Val) -> Val:
     x = g.unsqueeze(index, [0]) if index.ndim == 0 else index
     axis = axis_of(dim, input.ndim)
-    return g.op("Gather", [input, x], input.dtype, g.out.shape, axis=axis)  # type: ignore[no-any-return]
+    return g.op("Gather", [input, x], input.dtype, g.out.shape, axis=axis)
 
 
 @op("embedding")
 def embedding(g: Graph, input: Val, weight: Val, *args: Any, **kwargs: Any) -> Val:
-    return g.op("Gather", [weight, input], weight.dtype, [*(input.shape or []), *(weight.shape or [])[1:]], axis=0)  # type: ignore[no-any-return]
+    return g.op("Gather", [weight, input], weight.dtype, [*(input.shape or []), *(weight.shape or [])[1:]], axis=0)
 
 
 @op("torch_embedding")
@@ -283,7 +283,7 @@ def gather(g: Graph, input: Val, dim: int, index: Val, *, sparse_grad: bool = Fa
     if input.ndim == 0:
         return g.expand(input, index.shape or [])
     axis = axis_of(dim, input.ndim)
-    return g.op("GatherElements", [input, g.cast(index, _C.int64)], input.dtype, index.shape, axis=axis)  # type: ignore[no-any-return]
+    return g.op("GatherElements", [input, g.cast(index, _C.int64)], input.dtype, index.shape, axis=axis)
 
 
 @op("take_along_dim")
@@ -321,7 +321,7 @@ def scatter(g: Graph, input: Val, dim: int, index: Val, *args: Any, **kwargs: An
     axis = axis_of(dim, input.ndim)
     return g.op(
         "ScatterElements", [input, g.cast(index, _C.int64), v], input.dtype, input.shape, axis=axis, reduction=reduction
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _along(g: Graph, x: Val, dim: int, index: Val) -> Val:
@@ -348,7 +348,7 @@ def index_fill(g: Graph, input: Val, dim: int, index: Val, value: Any) -> Val:
 
 @op("take")
 def take_flat(g: Graph, input: Val, index: Val) -> Val:
-    return g.op("Gather", [g.reshape(input, [-1]), index], input.dtype, index.shape, axis=0)  # type: ignore[no-any-return]
+    return g.op("Gather", [g.reshape(input, [-1]), index], input.dtype, index.shape, axis=0)
 
 
 # --- by elements
@@ -375,4 +375,4 @@ def masked_scatter(g: Graph, input: Val, mask: Val, source: Val) -> Val:
     where = g.transpose(g.op("NonZero", [m], _C.int64, [input.ndim, -1]), [1, 0])
     count = g.op("Gather", [g.op("Shape", [where], _C.int64), g.ints([0])], _C.int64, [1], axis=0)
     values = g.op("Slice", [g.reshape(source, [-1]), g.ints([0]), count, g.ints([0])], source.dtype)
-    return g.op("ScatterND", [input, where, values], input.dtype, input.shape)  # type: ignore[no-any-return]
+    return g.op("ScatterND", [input, where, values], input.dtype, input.shape)

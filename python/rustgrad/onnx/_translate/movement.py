@@ -19,7 +19,7 @@ def cat(g: Graph, tensors: Sequence[Val], dim: int = 0) -> Val:
     axis = axis_of(dim, kept[0].ndim)
     shape = list(kept[0].shape or [])
     shape[axis] = sum((t.shape[axis] for t in kept[1:] if t.shape), start=shape[axis])
-    return g.op("Concat", [g.cast(t, g.out.dtype) for t in kept], g.out.dtype, shape, axis=axis)  # type: ignore[no-any-return]
+    return g.op("Concat", [g.cast(t, g.out.dtype) for t in kept], g.out.dtype, shape, axis=axis)
 
 
 @op("stack")
@@ -48,7 +48,7 @@ def repeat(g: Graph, input: Val, *args: Any, **kwargs: Any) -> Val:
     times = sizes(args) if args else list(kwargs["repeats"])
     x = g.unsqueeze(input, list(range(len(times) - input.ndim)))
     shape = [n * k if k != 1 else n for n, k in zip(x.shape or [], times)]
-    return g.op("Tile", [x, g.ints(times)], x.dtype, shape)  # type: ignore[no-any-return]
+    return g.op("Tile", [x, g.ints(times)], x.dtype, shape)
 
 
 @op("tile")
@@ -81,7 +81,7 @@ def flip(g: Graph, input: Val, *dims: Any, **kwargs: Any) -> Val:
     n = len(axes)
     low = -(1 << 63) + 1
     ends = [g.ints(v) for v in ([-1] * n, [low] * n, axes, [-1] * n)]
-    return g.op("Slice", [input, *ends], input.dtype, input.shape)  # type: ignore[no-any-return]
+    return g.op("Slice", [input, *ends], input.dtype, input.shape)
 
 
 @op("roll")
@@ -101,7 +101,7 @@ def _rolled(g: Graph, x: Val, shift: Any, axis: int) -> Val:
     size = (x.shape or [])[axis]
     at = size - shift % size
     parts = [g.slice(x, axis, at, (1 << 63) - 1), g.slice(x, axis, 0, at)]
-    return g.op("Concat", parts, x.dtype, x.shape, axis=axis)  # type: ignore[no-any-return]
+    return g.op("Concat", parts, x.dtype, x.shape, axis=axis)
 
 
 @op("rot90")
@@ -112,9 +112,9 @@ def rot90(g: Graph, input: Val, k: int = 1, dims: Sequence[int] = (0, 1)) -> Val
     if k % 4 == 0:
         return input
     if k % 4 == 2:
-        return g.call("flip", input, [a, b])  # type: ignore[no-any-return]
+        return g.call("flip", input, [a, b])
     if k % 4 == 1:
-        return g.call("flip", g.transpose(input, order), [a])  # type: ignore[no-any-return]
+        return g.call("flip", g.transpose(input, order), [a])
     return g.transpose(g.call("flip", input, [a]), order)
 
 
@@ -194,13 +194,13 @@ def _on_diagonal(g: Graph, x: Val) -> Val:
     index = g.op("Range", [g.number(0, _C.int64), g.size(n), g.number(1, _C.int64)], _C.int64, [n])
     same = g.op("Equal", [g.unsqueeze(index, [1]), index], _C.bool, [n, n])
     wide = g.unsqueeze(x, [x.ndim - 1])
-    return g.op("Where", [same, wide, g.number(0, x.dtype)], x.dtype, [*(x.shape or []), n])  # type: ignore[no-any-return]
+    return g.op("Where", [same, wide, g.number(0, x.dtype)], x.dtype, [*(x.shape or []), n])
 
 
 @op("diag")
 def diag(g: Graph, input: Val, diagonal: int = 0) -> Val:
     if input.ndim == 2:
-        return g.call("diagonal", input, diagonal)  # type: ignore[no-any-return]
+        return g.call("diagonal", input, diagonal)
     if diagonal:
         g.unsupported("an offset")
     return _on_diagonal(g, input)

@@ -14,7 +14,7 @@ def _top(g: Graph, x: Val, k: Any, axis: int, largest: bool, is_sorted: bool) ->
     x = g.cast(x, _C.int32) if wanted in SMALL or wanted == _C.bool else x
     kinds = [x.dtype, _C.int64]
     count = k if isinstance(k, Val) else g.size(k, 1)
-    values, indices = g.op("TopK", [x, count], kinds, results=2, axis=axis, largest=int(largest), sorted=int(is_sorted))
+    values, indices = g.several("TopK", [x, count], kinds, axis=axis, largest=int(largest), sorted=int(is_sorted))
     shape = [k if i == axis else n for i, n in enumerate(x.shape or [])]
     values.shape = indices.shape = shape
     return [g.cast(values, wanted), indices]
@@ -68,7 +68,7 @@ def unique(
     dim: Any = None,
 ) -> Any:
     kinds = [input.dtype, _C.int64, _C.int64, _C.int64]
-    found, _, inverse, counts = g.op("Unique", [input], kinds, results=4, axis=dim, sorted=1)
+    found, _, inverse, counts = g.several("Unique", [input], kinds, axis=dim, sorted=1)
     inverse = g.reshape(inverse, input.shape or []) if dim is None else inverse
     return [found, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
 
@@ -94,4 +94,4 @@ def one_hot(g: Graph, input: Val, num_classes: int = -1) -> Val:
     if num_classes == -1:
         g.unsupported("num_classes=-1")
     ends = g.constant(_C.ops["arange"](2, dtype=_C.int64))
-    return g.op("OneHot", [input, g.ints([num_classes]), ends], _C.int64, g.out.shape, axis=-1)  # type: ignore[no-any-return]
+    return g.op("OneHot", [input, g.ints([num_classes]), ends], _C.int64, g.out.shape, axis=-1)

@@ -26,7 +26,9 @@ def _ordered(g: Graph, w: Val, kind: str) -> Val:
         parts = w.tensor.detach().chunk(len(gates), 0)
         return Val(w.name, w.dtype, None, _C.ops["cat"]([parts[i] for i in gates], 0).unsqueeze(0))
     size = (w.shape or [])[0] // len(gates)
-    split = g.op("Split", [w, g.ints([size] * len(gates))], results=len(gates), axis=0) if len(gates) > 1 else [w]
+    split = (
+        g.several("Split", [w, g.ints([size] * len(gates))], [w.dtype] * len(gates), axis=0) if len(gates) > 1 else [w]
+    )
     order = g.op("Concat", [split[i] for i in gates], w.dtype, w.shape, axis=0) if len(gates) > 1 else w
     return g.unsqueeze(order, [0])
 
@@ -52,7 +54,9 @@ def _layer(
     hidden = (params[1].shape or [])[1]
     direction = "bidirectional" if directions == 2 else "forward"
     inputs = [x, *stacked, bias, None, *states]
-    results = g.op(kind, inputs, results=2 + (kind == "LSTM"), hidden_size=hidden, direction=direction, **options)
+    results = g.several(
+        kind, inputs, [x.dtype] * (2 + (kind == "LSTM")), hidden_size=hidden, direction=direction, **options
+    )
     turned = g.op("Transpose", [results[0]], x.dtype, perm=[0, 2, 1, 3])
     output = g.op("Reshape", [turned, g.ints([0, 0, -1])], x.dtype, [*(x.shape or [])[:2], hidden * directions])
     return [output, *results[1:]]
@@ -122,7 +126,7 @@ def _gates(g: Graph, x: Val, h: Val, w_ih: Val, w_hh: Val, b_ih: Any, b_hh: Any,
     g.outs = wanted
     parts = []
     for v in both:
-        split = g.op("Split", [v, g.ints([size] * n)], results=n, axis=x.ndim - 1) if n > 1 else [v]
+        split = g.several("Split", [v, g.ints([size] * n)], [v.dtype] * n, axis=x.ndim - 1) if n > 1 else [v]
         for s in split:
             s.shape = [*rows[:-1], size]
         parts.append(split)
@@ -130,11 +134,11 @@ def _gates(g: Graph, x: Val, h: Val, w_ih: Val, w_hh: Val, b_ih: Any, b_hh: Any,
 
 
 def _plus(g: Graph, a: Val, b: Val) -> Val:
-    return g.op("Add", [a, b], a.dtype, a.shape)  # type: ignore[no-any-return]
+    return g.op("Add", [a, b], a.dtype, a.shape)
 
 
 def _times(g: Graph, a: Val, b: Val) -> Val:
-    return g.op("Mul", [a, b], a.dtype, a.shape)  # type: ignore[no-any-return]
+    return g.op("Mul", [a, b], a.dtype, a.shape)
 
 
 @op("lstm_cell")

@@ -82,7 +82,7 @@ def _position(g: Graph, x: Val, dim: Any, keepdim: bool, largest: bool) -> Val:
     if x.dtype in SMALL or x.dtype in (_C.bool, _C.int64):
         x = g.cast(x, _C.int32 if x.dtype != _C.int64 else _C.int64)
     axis = axis_of(dim, x.ndim)
-    return g.op("ArgMax" if largest else "ArgMin", [x], _C.int64, axis=axis, keepdims=int(keepdim))  # type: ignore[no-any-return]
+    return g.op("ArgMax" if largest else "ArgMin", [x], _C.int64, axis=axis, keepdims=int(keepdim))
 
 
 @op("argmax", "argmin")

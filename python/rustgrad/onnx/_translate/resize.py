@@ -29,7 +29,7 @@ def interpolate(
     if mode == "area":
         wanted = many(size, n) if size is not None else (g.out.shape or [])[2:]
         g.key = f"adaptive_avg_pool{n}d"
-        return g.call(g.key, input, wanted)  # type: ignore[no-any-return]
+        return g.call(g.key, input, wanted)
     options: dict[str, Any] = {"mode": _KINDS[mode]}
     if mode.startswith("nearest"):
         exact = mode == "nearest-exact"
@@ -45,7 +45,7 @@ def interpolate(
     if size is None and not recompute_scale_factor:
         factors = [1.0, 1.0, *(float(s) for s in many(scale_factor, n))]
         scales = g.constant(_C.tensor(factors, dtype=_C.float32), "scales")
-        return g.op("Resize", [x, None, scales], x.dtype, **options)  # type: ignore[no-any-return]
+        return g.op("Resize", [x, None, scales], x.dtype, **options)
     if size is not None:
         wanted = many(size, n)
     else:
@@ -53,7 +53,7 @@ def interpolate(
             s * int(f) if float(f).is_integer() else o
             for s, f, o in zip((x.shape or [])[2:], many(scale_factor, n), (g.out.shape or [])[2:])
         ]
-    return g.op("Resize", [x, None, None, g.ints([*(x.shape or [])[:2], *wanted])], x.dtype, **options)  # type: ignore[no-any-return]
+    return g.op("Resize", [x, None, None, g.ints([*(x.shape or [])[:2], *wanted])], x.dtype, **options)
 
 
 @op("grid_sample", "grid_sampler", "grid_sampler_2d")
@@ -71,7 +71,7 @@ def grid_sample(
     if g.opset >= 20:
         mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     options = {"mode": mode, "padding_mode": padding_mode, "align_corners": int(bool(align_corners))}
-    return g.op("GridSample", [input, grid], input.dtype, **options)  # type: ignore[no-any-return]
+    return g.op("GridSample", [input, grid], input.dtype, **options)
 
 
 @op("affine_grid")

@@ -15,7 +15,7 @@ def _signs(g: Graph, x: Val) -> Val:
     zero = g.number(0, x.dtype)
     below = g.op("Less", [x, zero], _C.bool, x.shape)
     inverse = g.op("Less", [g.same("Reciprocal", x), zero], _C.bool, x.shape)
-    return g.op("Or", [below, g.op("And", [g.op("Equal", [x, zero], _C.bool), inverse], _C.bool)], _C.bool, x.shape)  # type: ignore[no-any-return]
+    return g.op("Or", [below, g.op("And", [g.op("Equal", [x, zero], _C.bool), inverse], _C.bool)], _C.bool, x.shape)
 
 
 @op("signbit")
@@ -27,7 +27,7 @@ def signbit(g: Graph, input: Val) -> Val:
 def copysign(g: Graph, input: Any, other: Any) -> Val:
     kind = g.out.dtype
     size = g.same("Abs", operand(g, input, kind))
-    return g.op("Where", [_signs(g, operand(g, other, kind)), g.same("Neg", size), size], kind, g.out.shape)  # type: ignore[no-any-return]
+    return g.op("Where", [_signs(g, operand(g, other, kind)), g.same("Neg", size), size], kind, g.out.shape)
 
 
 @op("sinc", "special.sinc")
@@ -37,7 +37,7 @@ def sinc(g: Graph, input: Val) -> Val:
     at_zero = g.op("Equal", [x, g.number(0, kind)], _C.bool, shape)
     safe = g.op("Where", [at_zero, g.number(1, kind), x], kind, shape)
     ratio = g.op("Div", [g.same("Sin", safe), safe], kind, shape)
-    return g.op("Where", [at_zero, g.number(1, kind), ratio], kind, shape)  # type: ignore[no-any-return]
+    return g.op("Where", [at_zero, g.number(1, kind), ratio], kind, shape)
 
 
 @op("xlogy", "special.xlogy")
@@ -45,14 +45,14 @@ def xlogy(g: Graph, input: Any, other: Any) -> Val:
     kind, shape = g.out.dtype, g.out.shape
     x = operand(g, input, kind)
     value = g.op("Mul", [x, g.same("Log", operand(g, other, kind))], kind, shape)
-    return g.op("Where", [g.op("Equal", [x, g.number(0, kind)], _C.bool), g.number(0, kind), value], kind, shape)  # type: ignore[no-any-return]
+    return g.op("Where", [g.op("Equal", [x, g.number(0, kind)], _C.bool), g.number(0, kind), value], kind, shape)
 
 
 @op("logaddexp2")
 def logaddexp2(g: Graph, input: Val, other: Val) -> Val:
     two = g.number(math.log(2), g.out.dtype)
     parts = [g.op("Mul", [v, two], g.out.dtype, v.shape) for v in (input, other)]
-    return g.op("Div", [g.call("logaddexp", *parts), two], g.out.dtype, g.out.shape)  # type: ignore[no-any-return]
+    return g.op("Div", [g.call("logaddexp", *parts), two], g.out.dtype, g.out.shape)
 
 
 @op("isclose")
@@ -63,9 +63,9 @@ def isclose(g: Graph, input: Val, other: Val, rtol: float = 1e-5, atol: float = 
     near = g.op("LessOrEqual", [apart, g.op("Add", [scaled, g.number(atol, kind)], kind)], _C.bool, g.out.shape)
     equal = g.op("Or", [near, compare(g, "Equal", input, other)], _C.bool, g.out.shape)
     if not equal_nan:
-        return equal  # type: ignore[no-any-return]
+        return equal
     both = g.op("And", [g.call("isnan", input), g.call("isnan", other)], _C.bool, g.out.shape)
-    return g.op("Or", [equal, both], _C.bool, g.out.shape)  # type: ignore[no-any-return]
+    return g.op("Or", [equal, both], _C.bool, g.out.shape)
 
 
 @op("isin")
@@ -109,12 +109,12 @@ def cross(g: Graph, input: Val, other: Val, dim: Any = None) -> Val:
     taken = lambda x, order: g.op("Gather", [x, g.ints(order)], x.dtype, x.shape, axis=axis)  # noqa: E731
     first = g.op("Mul", [taken(input, [1, 2, 0]), taken(other, [2, 0, 1])], g.out.dtype, g.out.shape)
     second = g.op("Mul", [taken(input, [2, 0, 1]), taken(other, [1, 2, 0])], g.out.dtype, g.out.shape)
-    return g.op("Sub", [first, second], g.out.dtype, g.out.shape)  # type: ignore[no-any-return]
+    return g.op("Sub", [first, second], g.out.dtype, g.out.shape)
 
 
 @op("linalg.matmul")
 def linalg_matmul(g: Graph, input: Val, other: Val) -> Val:
-    return g.call("matmul", input, other)  # type: ignore[no-any-return]
+    return g.call("matmul", input, other)
 
 
 @op("linalg.vecdot", "vecdot")
@@ -175,7 +175,7 @@ def fill_diagonal(g: Graph, input: Val, fill_value: Any, wrap: bool = False) -> 
         for n in input.shape or []
     ]
     same = g.op("Equal", [g.unsqueeze(lines[0], [1]), lines[1]], _C.bool, input.shape)
-    return g.op("Where", [same, g.number(fill_value, input.dtype), input], input.dtype, input.shape)  # type: ignore[no-any-return]
+    return g.op("Where", [same, g.number(fill_value, input.dtype), input], input.dtype, input.shape)
 
 
 @op("ldexp")

@@ -26,9 +26,7 @@ def reshape(g: Graph, input: Val, *args: Any, **kwargs: Any) -> Val:
             return g.reshape(input, asked)
         target = g.ints(asked)
         zero = any(type(n) is int and n == 0 for n in asked)
-        result: Val = g.op(
-            "Reshape", [input, target], input.dtype, shape, allowzero=1 if zero and g.opset >= 14 else None
-        )
+        result = g.op("Reshape", [input, target], input.dtype, shape, allowzero=1 if zero and g.opset >= 14 else None)
         return result
     return g.reshape(input, known(g, input, shape))
 
@@ -96,7 +94,7 @@ def expand(g: Graph, input: Val, *args: Any, **kwargs: Any) -> Val:
     wanted = kwargs.get("size", sizes(args) if args else [])
     shape = [1 if type(n) is int and n == -1 else n for n in wanted]
     # Of Expand, a size of 1 leaves the size as it is.
-    result: Val = g.op("Expand", [input, g.ints(shape)], input.dtype, g.out.shape)
+    result = g.op("Expand", [input, g.ints(shape)], input.dtype, g.out.shape)
     return result
 
 
@@ -116,7 +114,7 @@ def broadcast_tensors(g: Graph, *tensors: Any) -> list[Val]:
 def select(g: Graph, input: Val, dim: int, index: Any) -> Val:
     axis = axis_of(dim, input.ndim)
     shape = [n for i, n in enumerate(input.shape or []) if i != axis]
-    result: Val = g.op("Gather", [input, g.size(index)], input.dtype, shape, axis=axis)
+    result = g.op("Gather", [input, g.size(index)], input.dtype, shape, axis=axis)
     return result
 
 
@@ -146,7 +144,7 @@ def split(g: Graph, input: Val, sections: Any = None, dim: int = 0, **kwargs: An
         parts = [(input.shape or [])[axis] // len(parts)] * len(parts)
     if len(parts) == 1:
         return [input]
-    results = g.op("Split", [input, g.ints(parts)], results=len(parts), axis=axis)
+    results = g.several("Split", [input, g.ints(parts)], [input.dtype] * len(parts), axis=axis)
     for r, n in zip(results, parts):
         r.shape = [n if i == axis else s for i, s in enumerate(input.shape or [])]
     return list(results)
@@ -206,7 +204,7 @@ def as_strided(g: Graph, input: Val, size: Any, stride: Any, storage_offset: Any
             [-1 if i == axis else 1 for i in range(len(size))]
         )
     flat = g.reshape(input, [product(input.shape or [])])
-    result: Val = g.op("Gather", [flat, g.constant(index)], input.dtype, list(size), axis=0)
+    result = g.op("Gather", [flat, g.constant(index)], input.dtype, list(size), axis=0)
     return result
 
 
