@@ -152,8 +152,8 @@ class Graph:
         return self.constants[key]
 
     def ints(self, values: Sequence[Any]) -> Val:
-        """A list of ints as a tensor of int64, computed where some vary."""
-        if not any(isinstance(v, SymInt) for v in values):
+        """A list of ints as a tensor of int64, computed where some vary or are values."""
+        if not any(isinstance(v, (SymInt, Val)) for v in values):
             key = ("ints", *(int(v) for v in values))
             if key not in self.constants:
                 tensor = _C.tensor([max(-_MOST, min(int(v), _MOST)) for v in values], dtype=_C.int64)
@@ -161,14 +161,14 @@ class Graph:
             return self.constants[key]
         parts, run = [], []
         for v in [*values, None]:
-            if type(v) is int:
-                run.append(v)
+            if isinstance(v, int) and not isinstance(v, SymInt):
+                run.append(int(v))
                 continue
             if run:
                 parts.append(self.ints(run))
                 run = []
             if v is not None:
-                parts.append(self.size(v, 1) if isinstance(v, SymInt) else self.ints([int(v)]))
+                parts.append(self.reshape(self.cast(v, _C.int64), [1]) if isinstance(v, Val) else self.size(v, 1))
         result: Val = parts[0] if len(parts) == 1 else self.op("Concat", parts, shape=[len(values)], axis=0)
         return result
 

@@ -130,8 +130,8 @@ class Recorder(TorchFunctionMode):
     # --- calls
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
         key = op_key(func)
+        args, kwargs = map_arguments((args, kwargs or {}), _number if key in _OF_DATA else _plain_number)
         if key in _ASKS:
             return func(*args, **kwargs)
         if key in _SIZES:
@@ -186,7 +186,7 @@ class Recorder(TorchFunctionMode):
         result = func(*plain[0], **plain[1])
         if result is NotImplemented:
             return result
-        taken = map_arguments((args, kwargs), lambda v: Ref(reads[id(v)].number) if isinstance(v, Tensor) else v)
+        taken = map_arguments((args, kwargs), lambda v: Ref(reads[id(v)].number) if isinstance(v, Tensor) else _kept(v))
         step = Step(key, func, taken[0], taken[1], caller(HOME))
         written = self._targets(result, {i: t for i, t in given.items() if t._version != before[i][0]})
         depends = key in _RANDOM or any(v.depends for v in reads.values())
@@ -377,6 +377,30 @@ class Recorder(TorchFunctionMode):
                     else:
                         value.tensor = value.tensor.detach().clone()
             entry.memory.kept.clear()
+
+
+# Functions that make tensors of data.
+_OF_DATA = {"tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor"}
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__array_interface__") and not isinstance(value, Tensor)
+
+
+def _number(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    return value.item() if _is_array(value) and not hasattr(value, "__setitem__") else value
+
+
+def _plain_number(value: Any) -> Any:
+    """An array as a tensor of its own memory: an op that a mode sees does not leave it to NumPy."""
+    value = _number(value)
+    return _C.tensor(value) if _is_array(value) else value
+
+
+def _kept(value: Any) -> Any:
+    """An argument as what another run's is compared with."""
+    return ("array", str(value.dtype), value.shape, value.tobytes()) if _is_array(value) else value
 
 
 class _Like:

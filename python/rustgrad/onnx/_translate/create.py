@@ -152,6 +152,15 @@ def randn_like(g: Graph, input: Val, **kwargs: Any) -> Val:
     return _like(g, "RandomNormal", input.shape)
 
 
+@op("normal")
+def normal(g: Graph, mean: Any, std: Any = 1.0, size: Any = None, **kwargs: Any) -> Val:
+    if not isinstance(mean, Val) and not isinstance(std, Val):
+        return _like(g, "RandomNormal", size, mean=float(mean), scale=float(std))
+    kind = g.out.dtype
+    noise = _like(g, "RandomNormal", (mean if isinstance(mean, Val) else std).shape)
+    return g.op("Add", [operand(g, mean, kind), g.op("Mul", [noise, operand(g, std, kind)], kind)], kind, g.out.shape)
+
+
 @op("normal_")
 def normal_(g: Graph, input: Val, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Val:
     return _like(g, "RandomNormal", input.shape, mean=float(mean), scale=float(std))

@@ -90,8 +90,10 @@ def _basic(g: Graph, x: Val, parts: list[Any]) -> tuple[Val, list[tuple[int, Val
     return g.unsqueeze(x, new), tensors
 
 
-def sliced(size: Any, start: Any, stop: Any, step: int) -> Any:
+def sliced(size: Any, start: Any, stop: Any, step: Any) -> Any:
     """The size of a slice, where it can be said; else the size as it was."""
+    if isinstance(start, Val) or isinstance(stop, Val) or isinstance(step, Val):
+        return -1
     if isinstance(size, SymInt) or isinstance(start, SymInt) or isinstance(stop, SymInt):
         if start == 0 and stop == _END and step == 1:
             return size

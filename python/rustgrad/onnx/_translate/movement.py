@@ -62,9 +62,13 @@ def repeat_interleave(
     g: Graph, input: Val, repeats: Any = None, dim: int | None = None, *, output_size: Any = None
 ) -> Val:
     if isinstance(repeats, Val):
-        if repeats.tensor is None or repeats.tensor.numel() != 1:
-            g.unsupported("a number of repeats that is a tensor")
+        if repeats.tensor is None:
+            g.unsupported("a number of repeats that is computed")
         assert repeats.tensor is not None
+        if repeats.tensor.numel() != 1:
+            index = _C.ops["repeat_interleave"](repeats.tensor)
+            flat = g.reshape(input, [product(input.shape or [])]) if dim is None else input
+            return g.op("Gather", [flat, g.constant(index)], input.dtype, axis=axis_of(dim or 0, flat.ndim))
         repeats = int(repeats.tensor)
     x = input
     if dim is None:
@@ -143,6 +147,13 @@ def pad(g: Graph, input: Val, pad: Sequence[Any], mode: Any = "constant", value:
 def _circular(g: Graph, x: Val, pairs: list[Any], axes: Any) -> Val:
     for (before, after), axis in zip(pairs, axes):
         size = (x.shape or [])[axis]
+        if (type(before) is int and before < 0) or (type(after) is int and after < 0):
+            x = g.slice(x, axis, max(-before, 0), size + min(after, 0))
+            x.shape = [-1 if i == axis else n for i, n in enumerate(g.out.shape or [])]
+            g.static([size, before, after], "circular padding by less than zero of a size")
+            size = size + min(after, 0) - max(-before, 0)
+            x.shape[axis] = size
+            before, after = max(before, 0), max(after, 0)
         parts = [g.slice(x, axis, size - before, size)] if before != 0 else []
         parts += [x] + ([g.slice(x, axis, 0, after)] if after != 0 else [])
         shape = [n + before + after if i == axis else n for i, n in enumerate(x.shape or [])]

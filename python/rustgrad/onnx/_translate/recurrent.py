@@ -97,7 +97,7 @@ def _check(g: Graph, hx: Any, dropout: float, train: bool) -> None:
 
 @op("lstm")
 def lstm(g: Graph, input: Val, hx: Any, params: Any, *args: Any) -> list[Val]:
-    if isinstance(params, Val):
+    if isinstance(params, Val) or isinstance(hx, Val):
         g.unsupported("a packed sequence")
     biases, layers, dropout, train, both, first = args
     _check(g, hx, dropout, train)

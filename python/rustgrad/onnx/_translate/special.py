@@ -148,6 +148,22 @@ def binary_cross_entropy(g: Graph, input: Val, target: Val, weight: Any = None, 
     )
 
 
+@op("kl_div")
+def kl_div(g: Graph, input: Val, target: Val, *args: Any, **kwargs: Any) -> Val:
+    kind = input.dtype
+    if kwargs.get("log_target", False):
+        each = g.op("Mul", [g.same("Exp", target), g.op("Sub", [target, input], kind)], kind, g.out.shape)
+    else:
+        each = g.op("Sub", [xlogy(g, target, target), g.op("Mul", [target, input], kind)], kind, input.shape)
+    reduction = kwargs.get("reduction", "mean")
+    if reduction == "none":
+        return each
+    total = g.reduce("ReduceMean" if reduction == "mean" else "ReduceSum", each, None, False)
+    if reduction != "batchmean":
+        return total
+    return g.op("Div", [total, g.number((input.shape or [1])[0], kind)], kind, [])
+
+
 @op("multinomial")
 def multinomial(g: Graph, input: Val, num_samples: int, replacement: bool = False, **kwargs: Any) -> Val:
     if not replacement and num_samples != 1:
