@@ -488,3 +488,35 @@ def test_without_the_package():
     )
     script = "import sys, rustgrad\nassert not any(m.startswith('rustgrad.onnx') or m == 'onnx' for m in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_state_that_a_model_writes_in_place():
+    class Cached(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("kept", torch.zeros(1, 8, 4))
+
+        def forward(self, x):
+            self.kept[:, 2:5] = x
+            return self.kept * 2
+
+    net, x = Cached(), torch.randn(1, 3, 4)
+    program = export(net, x)
+    assert not net.kept.any() and [t.name for t in program.model.graph.initializer if t.name == "kept"] == ["kept"]
+    torch.testing.assert_close(program(x)[0][:, 2:5], x * 2)
+
+
+def test_results_that_are_no_tensors():
+    class Box:
+        pass
+
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="results of type Box are left out"):
+        assert kinds(export(lambda a: (a + 1, Box(), None, 3), torch.ones(2))) == ["Add"]
+
+
+def test_arrays_among_the_arguments():
+    import numpy as np
+
+    same(lambda a: a * np.float32(2) + np.ones(4, dtype=np.float32), (torch.randn(3, 4),))
+    same(lambda a: a[np.array([0, 2])] + torch.tensor(np.arange(4.0, dtype=np.float32)), (torch.randn(3, 4),))
+    same(lambda a: a[: torch.tensor(2), np.int64(1)], (torch.randn(3, 4),))

@@ -76,7 +76,7 @@ class Builder:
             return False
         if step.key in _VIEWS or step.key in ("detach", "data.__get__"):
             of = [self.trace.values[n] for n in refs(step)]
-            return not any(v.source == "outside" and id(v.tensor) in self.names for v in of)
+            return not any(v.source == "outside" and id(v.origin) in self.names for v in of)
         return True
 
     def val(self, number: int) -> Val:
@@ -91,7 +91,7 @@ class Builder:
         return v
 
     def _initializer(self, value: Value, tensor: Tensor) -> Val:
-        name = self.names.get(id(tensor))
+        name = None if value.origin is None else self.names.get(id(value.origin))
         if name is not None:
             self.graph.initializers[name] = tensor
             return Val(name, value.dtype, None, tensor)

@@ -15,7 +15,7 @@ from ._graph import TYPES, Graph
 from ._merge import Merged
 from ._program import ONNXProgram, elements, require_onnx
 from ._registered import registered
-from ._runs import Inputs, runs, tensors_of
+from ._runs import Inputs, left_out, runs, tensors_of
 from ._sizes import SymInt
 from .errors import OnnxExporterError, OnnxExporterWarning
 
@@ -45,6 +45,12 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
     if options["dynamic_axes"]:
         dynamic.from_axes(options["dynamic_axes"], list(options["output_names"] or []))
     merged = _recorded(inputs, dynamic)
+    if left := left_out(merged.trace.result):
+        warnings.warn(
+            f"onnx.export: results of type {', '.join(left)} are left out; outputs are tensors",
+            OnnxExporterWarning,
+            stacklevel=3,
+        )
     builder = Builder(merged, opset, _tensor_names(model), _custom(options, opset))
     for number, name in zip(merged.trace.inputs, names):
         builder.input(number, name)
@@ -57,11 +63,7 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
 
 def _recorded(inputs: Inputs, dynamic: Dynamic) -> Merged:
     """The recording of the model, compared with others of it."""
-    try:
-        merged = _compared(inputs, dynamic, 1)
-    except OnnxExporterError:
-        # What a model keeps for later calls (a table, a mask) is there the second time.
-        merged = _compared(inputs, dynamic, 1)
+    merged = _compared(inputs, dynamic, 1)
     if merged.fitted:
         # A formula was found that gives a size in these runs: others have to agree.
         merged = _compared(inputs, dynamic, 2)
@@ -75,7 +77,11 @@ def _compared(inputs: Inputs, dynamic: Dynamic, sets: int) -> Merged:
     for number, axes in zip(traces[0].inputs, dynamic.inputs):
         for axis, name in axes.items():
             symbols.setdefault(name, (number, axis))
-    return Merged(traces, symbols)
+    try:
+        return Merged(traces, symbols)
+    except OnnxExporterError:
+        # What a model keeps for later calls (a table, a mask) is there the second time.
+        return Merged(runs(inputs, dynamic.inputs, dynamic.bounds, sets), symbols)
 
 
 def _arguments(args: Any, kwargs: dict[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -40,19 +40,35 @@ def _exporting() -> Iterator[None]:
         _here.depth -= 1
 
 
-def tensors_of(result: Any) -> list[Tensor]:
-    """The tensors of a result, in their order; also in dataclasses and mappings that no registry knows."""
-    found: list[Tensor] = []
+def _parts(leaf: Any) -> Any:
+    """What a container holds that no registry knows: a mapping, a dataclass, an output of transformers; None for another object."""
+    if hasattr(leaf, "to_tuple"):
+        return leaf.to_tuple()
+    if isinstance(leaf, dict):
+        return list(leaf.values())
+    if hasattr(leaf, "__dataclass_fields__"):
+        return [getattr(leaf, name) for name in leaf.__dataclass_fields__]
+    return None
+
+
+def _leaves(result: Any) -> Iterator[Any]:
     for leaf in _pytree.tree_leaves(result):
-        if isinstance(leaf, Tensor):
-            found.append(leaf)
-        elif hasattr(leaf, "to_tuple"):
-            found.extend(tensors_of(leaf.to_tuple()))
-        elif isinstance(leaf, dict):
-            found.extend(tensors_of(list(leaf.values())))
-        elif hasattr(leaf, "__dataclass_fields__"):
-            found.extend(tensors_of([getattr(leaf, name) for name in leaf.__dataclass_fields__]))
-    return found
+        parts = None if isinstance(leaf, Tensor) else _parts(leaf)
+        if parts is None:
+            yield leaf
+        else:
+            yield from _leaves(parts)
+
+
+def tensors_of(result: Any) -> list[Tensor]:
+    """The tensors of a result, in their order; also in dataclasses and mappings."""
+    return [leaf for leaf in _leaves(result) if isinstance(leaf, Tensor)]
+
+
+def left_out(result: Any) -> list[str]:
+    """The names of the classes of objects in a result that are neither tensors nor plain."""
+    plain = (Tensor, int, float, complex, str, bytes, type(None))
+    return sorted({type(leaf).__name__ for leaf in _leaves(result) if not isinstance(leaf, plain)})
 
 
 class Inputs:
@@ -157,7 +173,7 @@ _OF_LARGE: list[list[Callable[[int], int]]] = [
     [lambda n: n // 2 + 1, lambda n: 3 * n // 4 + 1, lambda n: 3 * n // 2 + 1],
     [lambda n: n // 2, lambda n: 3 * n // 2, lambda n: 2 * n],
 ]
-_TRIES = 60
+_TRIES = 40
 
 
 def _choices(sizes: dict[str, int], bounds: dict[str, tuple[int, int]]) -> Iterator[list[dict[str, int]]]:

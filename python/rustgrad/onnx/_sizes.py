@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -70,16 +71,23 @@ for _sign, _name in (("+", "add"), ("-", "sub"), ("*", "mul"), ("//", "floordiv"
     setattr(SymInt, f"__{_name}__", _forward)
     setattr(SymInt, f"__r{_name}__", _backward)
 
-# Who is told of comparisons, while a program is recorded.
-_watchers: list[Callable[[SymInt, Any], None]] = []
+
+class _Watchers(threading.local):
+    """Who is told of comparisons, while a program is recorded."""
+
+    def __init__(self) -> None:
+        self.all: list[Callable[[SymInt, Any], None]] = []
+
+
+_here = _Watchers()
 
 
 def _question(name: str) -> Any:
     answer = getattr(int, name)
 
     def asked(self: SymInt, other: Any = 0) -> Any:
-        if _watchers:
-            _watchers[-1](self, other)
+        if _here.all:
+            _here.all[-1](self, other)
         return answer(self, other) if name != "__bool__" else answer(self)
 
     return asked
@@ -97,10 +105,10 @@ class watch:
         self.seen = seen
 
     def __enter__(self) -> None:
-        _watchers.append(self.seen)
+        _here.all.append(self.seen)
 
     def __exit__(self, *error: Any) -> None:
-        _watchers.pop()
+        _here.all.pop()
 
 
 def evaluate(number: Any, dim: Callable[[int, int], int]) -> int:

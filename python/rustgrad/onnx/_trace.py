@@ -18,13 +18,15 @@ class Value:
         shape (tuple): its sizes in this run.
         source (str): "input", "outside" (a parameter, a buffer or another tensor that was there before) or "step".
         tensor (Tensor, optional): the elements, where they do not depend on inputs.
+        origin (Tensor, optional): the tensor from outside, whatever has been written to it since.
         depends (bool): whether they depend on inputs or are random.
     """
 
-    __slots__ = ("depends", "dtype", "number", "shape", "source", "step", "tensor")
+    __slots__ = ("depends", "dtype", "number", "origin", "shape", "source", "step", "tensor")
 
     def __init__(self, number: int, like: Tensor, source: str, tensor: Tensor | None, depends: bool) -> None:
         self.number, self.source, self.tensor, self.depends = number, source, tensor, depends
+        self.origin = tensor if source == "outside" else None
         self.shape: tuple[int, ...] = tuple(like.shape)
         self.dtype: dtype = like.dtype
         self.step: Step | None = None
