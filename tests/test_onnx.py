@@ -520,3 +520,13 @@ def test_arrays_among_the_arguments():
     same(lambda a: a * np.float32(2) + np.ones(4, dtype=np.float32), (torch.randn(3, 4),))
     same(lambda a: a[np.array([0, 2])] + torch.tensor(np.arange(4.0, dtype=np.float32)), (torch.randn(3, 4),))
     same(lambda a: a[: torch.tensor(2), np.int64(1)], (torch.randn(3, 4),))
+
+
+def test_an_example_of_one_row_that_is_a_case_of_its_own():
+    def function(a):
+        return a.squeeze(0).unsqueeze(0) * 2 + a if a.shape[0] == 1 else a * 3
+
+    warnings.simplefilter("ignore", torch.jit.TracerWarning)
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="other ops in the example, where batch is 1"):
+        program = same(function, (torch.randn(1, 4),), [(torch.randn(5, 4),)], **BATCH)
+    assert kinds(program) == ["Mul"]

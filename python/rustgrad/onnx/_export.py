@@ -17,6 +17,7 @@ from ._program import ONNXProgram, elements, require_onnx
 from ._registered import registered
 from ._runs import Inputs, left_out, runs, tensors_of
 from ._sizes import SymInt
+from ._trace import Trace
 from .errors import OnnxExporterError, OnnxExporterWarning
 
 __all__ = ["DEFAULT_OPSET", "OPSETS", "export_model"]
@@ -73,15 +74,31 @@ def _recorded(inputs: Inputs, dynamic: Dynamic) -> Merged:
 
 def _compared(inputs: Inputs, dynamic: Dynamic, sets: int) -> Merged:
     traces = runs(inputs, dynamic.inputs, dynamic.bounds, sets)
+    ones = {name for t, axes in zip(inputs.tensors, dynamic.inputs) for i, name in axes.items() if t.shape[i] == 1}
+    try:
+        return Merged(traces, _symbols(traces[0], dynamic))
+    except OnnxExporterError:
+        if not ones:
+            # What a model keeps for later calls (a table, a mask) is there the second time.
+            traces = runs(inputs, dynamic.inputs, dynamic.bounds, sets)
+            return Merged(traces, _symbols(traces[0], dynamic))
+    merged = Merged(traces[1:], _symbols(traces[1], dynamic))
+    warnings.warn(
+        f"onnx.export: the model ran other ops in the example, where {', '.join(sorted(ones))} is 1, than for larger sizes; the "
+        "exported model is that for larger sizes",
+        OnnxExporterWarning,
+        stacklevel=5,
+    )
+    return merged
+
+
+def _symbols(trace: Trace, dynamic: Dynamic) -> dict[str, tuple[int, int]]:
+    """The sizes that vary by name, each with the input and the dimension where it is first found."""
     symbols: dict[str, tuple[int, int]] = {}
-    for number, axes in zip(traces[0].inputs, dynamic.inputs):
+    for number, axes in zip(trace.inputs, dynamic.inputs):
         for axis, name in axes.items():
             symbols.setdefault(name, (number, axis))
-    try:
-        return Merged(traces, symbols)
-    except OnnxExporterError:
-        # What a model keeps for later calls (a table, a mask) is there the second time.
-        return Merged(runs(inputs, dynamic.inputs, dynamic.bounds, sets), symbols)
+    return symbols
 
 
 def _arguments(args: Any, kwargs: dict[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -222,12 +239,6 @@ def _model(
         nodes.append(node)
         if domain:
             domains[domain] = int((options["custom_opsets"] or {}).get(domain, 1))
-    weights = []
-    for name, t in g.initializers.items():
-        if name in used:
-            weights.append(
-                onnx.TensorProto(name=name, data_type=TYPES[t.dtype], dims=list(t.shape), raw_data=elements(t))
-            )
     inputs = []
     for number, name, axes in zip(merged.trace.inputs, names, dynamic.inputs):
         value = merged.trace.values[number]
@@ -240,11 +251,16 @@ def _model(
             known = merged.name_of(number, axis) if isinstance(n, SymInt) else None
             shape.append(int(n) if not isinstance(n, SymInt) else asked.get(axis) or known or f"{name}_dim_{axis}")
         results.append(_info(onnx, name, merged.trace.values[number].dtype, shape))
-    graph = onnx.helper.make_graph(nodes, "main_graph", inputs, results, weights)
+    graph = onnx.helper.make_graph(nodes, "main_graph", inputs, results)
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in domains.items()]
-    return onnx.helper.make_model(
+    model = onnx.helper.make_model(
         graph, producer_name="rustgrad", producer_version=__version__, opset_imports=imports, ir_version=_IR[opset]
     )
+    for name, t in g.initializers.items():
+        if name in used:
+            # In the place where it stays: a large model is not copied.
+            model.graph.initializer.add(name=name, data_type=TYPES[t.dtype], dims=list(t.shape), raw_data=elements(t))
+    return model
 
 
 def mode_of(model: Any, training: Any, dynamo: bool) -> Any:

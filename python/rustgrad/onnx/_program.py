@@ -75,8 +75,10 @@ class ONNXProgram:
             TypeError: external data beside something that is not a path.
         """
         onnx = require_onnx()
-        model = onnx.ModelProto()
-        model.CopyFrom(self.model)
+        model = self.model
+        if keep_initializers_as_inputs or not include_initializers:
+            model = onnx.ModelProto()
+            model.CopyFrom(self.model)
         graph = model.graph
         if keep_initializers_as_inputs:
             known = {i.name for i in graph.input}
@@ -93,6 +95,9 @@ class ONNXProgram:
             return
         path = os.fspath(destination)
         if external_data or large:
+            if model is self.model:
+                model = onnx.ModelProto()
+                model.CopyFrom(self.model)
             place = os.path.basename(path) + ".data"
             beside = os.path.join(os.path.dirname(path), place)
             if os.path.exists(beside):
