@@ -135,7 +135,7 @@ class Builder:
         }
         try:
             results = translate(SymbolicGraph(g) if custom else g, *args, **kwargs)
-        except TypeError as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError) as error:
             raise OnnxExporterError(
                 f"onnx.export: '{step.key}' at {step.where}: these arguments have no translation: {error}"
             ) from error

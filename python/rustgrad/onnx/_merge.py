@@ -75,12 +75,10 @@ class Merged:
         return any(isinstance(self.shapes[value][axis], SymInt) for value, axis in leaves(number))
 
     def name_of(self, number: int, axis: int) -> str | None:
-        """The name of the varying size that equals this one in all runs."""
-        found = [t.values[number].shape[axis] for t in self.traces]
-        for name, (value, at) in self.symbols.items():
-            if [t.values[value].shape[at] for t in self.traces] == found:
-                return name
-        return None
+        """The name of the varying size that this one is."""
+        size = self.shapes[number][axis]
+        found = (name for name, at in self.symbols.items() if isinstance(size, SymInt) and size.expr == ("dim", *at))
+        return next(found, None)
 
     # --- steps
 
@@ -105,6 +103,8 @@ class Merged:
 
     def _step(self, steps: tuple[Step, ...]) -> None:
         first = steps[0]
+        if len({len(s.args) for s in steps}) > 1:
+            self._differs(first, "the number of its arguments differs")
         args = [self._merge(first, list(v)) for v in zip(*(s.args for s in steps))]
         names = [list(s.kwargs) for s in steps]
         if any(n != names[0] for n in names):

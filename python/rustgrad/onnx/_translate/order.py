@@ -75,8 +75,18 @@ def unique(
 
 @op("bucketize", "searchsorted")
 def bucketize(
-    g: Graph, input: Val, boundaries: Any, *, out_int32: bool = False, right: bool = False, **kwargs: Any
+    g: Graph,
+    input: Val,
+    boundaries: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
 ) -> Val:
+    if sorter is not None:
+        g.unsupported("a sorter")
+    right = right or side == "right"
     edges, x = (boundaries, input) if g.key == "bucketize" else (input, boundaries)
     if edges.ndim != 1:
         g.unsupported("sorted sequences of several dimensions")

@@ -124,46 +124,6 @@ def vecdot(g: Graph, x: Val, y: Val, *, dim: int = -1) -> Val:
     return g.reduce("ReduceSum", both, [axis_of(dim, x.ndim)], False)
 
 
-@op("binary_cross_entropy")
-def binary_cross_entropy(g: Graph, input: Val, target: Val, weight: Any = None, *args: Any, **kwargs: Any) -> Val:
-    kind = input.dtype
-    least = g.number(-100.0, kind)
-    one = g.number(1, kind)
-    logs = [
-        g.op("Max", [g.same("Log", v), least], kind, v.shape)
-        for v in (input, g.op("Sub", [one, input], kind, input.shape))
-    ]
-    parts = [
-        g.op("Mul", [t, v], kind, v.shape)
-        for t, v in zip((target, g.op("Sub", [one, target], kind, target.shape)), logs)
-    ]
-    each = g.same("Neg", g.op("Add", parts, kind, input.shape))
-    if weight is not None:
-        each = g.op("Mul", [each, weight], kind, each.shape)
-    reduction = kwargs.get("reduction", "mean")
-    return (
-        each
-        if reduction == "none"
-        else g.reduce("ReduceMean" if reduction == "mean" else "ReduceSum", each, None, False)
-    )
-
-
-@op("kl_div")
-def kl_div(g: Graph, input: Val, target: Val, *args: Any, **kwargs: Any) -> Val:
-    kind = input.dtype
-    if kwargs.get("log_target", False):
-        each = g.op("Mul", [g.same("Exp", target), g.op("Sub", [target, input], kind)], kind, g.out.shape)
-    else:
-        each = g.op("Sub", [xlogy(g, target, target), g.op("Mul", [target, input], kind)], kind, input.shape)
-    reduction = kwargs.get("reduction", "mean")
-    if reduction == "none":
-        return each
-    total = g.reduce("ReduceMean" if reduction == "mean" else "ReduceSum", each, None, False)
-    if reduction != "batchmean":
-        return total
-    return g.op("Div", [total, g.number((input.shape or [1])[0], kind)], kind, [])
-
-
 @op("multinomial")
 def multinomial(g: Graph, input: Val, num_samples: int, replacement: bool = False, **kwargs: Any) -> Val:
     if not replacement and num_samples != 1:
