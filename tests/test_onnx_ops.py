@@ -2,7 +2,7 @@
 
 import pytest
 from support import target
-from support.exported import Of, same
+from support.exported import Of, same, tensors
 
 pytest.importorskip("onnx", reason="the package onnx writes the files")
 pytest.importorskip("onnxruntime", reason="onnxruntime runs the exported models")
@@ -304,3 +304,30 @@ def test_an_op_without_translation_is_named_with_its_line():
         torch.onnx.export(Of(lambda x: torch.special.i0(x)).eval(), (torch.ones(2),))
     with pytest.raises(torch.onnx.OnnxExporterError, match="'scatter_add' .* Hint: it has one from opset 16 on"):
         torch.onnx.export(Of(lambda x: x.scatter_add(0, INDEX, x)).eval(), (torch.ones(3),), opset_version=13)
+
+
+TABLES = {
+    **SHAPES,
+    **INDEXING,
+    **CREATE,
+    **REDUCE,
+    **{f"write {name}": written(write) for name, write in WRITES.items()},
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_where_all_sizes_vary_the_file_is_right_or_there_is_none(name):
+    """What cannot be said of other sizes is refused; a file that is written holds for them."""
+    module, axes = Of(TABLES[name]).eval(), {0: "a", 1: "b", 2: "c"}
+    try:
+        program = torch.onnx.export(module, (torch.randn(3, 4, 6),), dynamic_shapes=(axes,))
+    except torch.onnx.OnnxExporterError:
+        return
+    for shape in ((5, 7, 8), (2, 9, 10), (4, 5, 12)):
+        x = torch.randn(shape)
+        try:
+            expected = tensors(module(x))
+        except (RuntimeError, ValueError, IndexError):
+            continue  # the function is not defined for it
+        for a, b in zip(program(x), expected):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4, equal_nan=True)

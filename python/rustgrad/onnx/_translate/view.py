@@ -134,20 +134,25 @@ def split(g: Graph, input: Val, sections: Any = None, dim: int = 0, **kwargs: An
     axis = {"hsplit": 1 if input.ndim > 1 else 0, "vsplit": 0, "dsplit": 2}.get(g.key, axis_of(dim, input.ndim))
     if g.key == "tensor_split" and not isinstance(given, int):
         return _cut(g, input, given, axis)
-    parts = [(out.shape or [])[axis] for out in g.outs]
-    if isinstance(given, (list, tuple)):
-        parts = list(given)
-    elif "split" in g.key and isinstance(given, int) and g.key.startswith(("split", "unsafe_split")):
-        total = (input.shape or [])[axis]
-        parts = [given] * (len(parts) - 1) + [total - given * (len(parts) - 1)]
-    if any(g.is_late(n) for n in parts):
-        parts = [(input.shape or [])[axis] // len(parts)] * len(parts)
+    parts = _parts(g.key, (input.shape or [])[axis], given, len(g.outs))
     if len(parts) == 1:
         return [input]
     results = g.several("Split", [input, g.ints(parts)], [input.dtype] * len(parts), axis=axis)
     for r, n in zip(results, parts):
         r.shape = [n if i == axis else s for i, s in enumerate(input.shape or [])]
     return list(results)
+
+
+def _parts(key: str, size: Any, given: Any, count: int) -> list[Any]:
+    """The sizes of `count` parts, as the op counts them."""
+    if isinstance(given, (list, tuple)):
+        return list(given)
+    if key.startswith(("split", "unsafe_split")):
+        return [given] * (count - 1) + [size - given * (count - 1)]
+    if key.endswith("chunk"):
+        each = (size + given - 1) // given
+        return [each] * (count - 1) + [size - each * (count - 1)]
+    return [(size + given - 1 - i) // given for i in range(count)]
 
 
 def _cut(g: Graph, x: Val, places: Any, axis: int) -> list[Val]:
