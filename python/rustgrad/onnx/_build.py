@@ -86,7 +86,9 @@ class Builder:
         value = self.trace.values[number]
         tensor = self.merged.constant(number)
         if tensor is None:
-            raise OnnxExporterError(f"onnx.export: value {number} of the recording is not there when it is needed")
+            step = value.step
+            made = "an input" if step is None else f"the result of '{step.key}' at {step.where}"
+            raise OnnxExporterError(f"onnx.export: a size of {made} is needed before it can be computed")
         self.vals[number] = v = self._recorded(self._initializer(value, tensor), number)
         return v
 

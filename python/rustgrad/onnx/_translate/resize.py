@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from ... import _C
@@ -49,11 +50,14 @@ def interpolate(
     if size is not None:
         wanted = many(size, n)
     else:
-        wanted = [
-            s * int(f) if float(f).is_integer() else o
-            for s, f, o in zip((x.shape or [])[2:], many(scale_factor, n), (g.out.shape or [])[2:])
-        ]
+        wanted = [_scaled(s, f) for s, f in zip((x.shape or [])[2:], many(scale_factor, n))]
     return g.op("Resize", [x, None, None, g.ints([*(x.shape or [])[:2], *wanted])], x.dtype, **options)
+
+
+def _scaled(size: Any, factor: float) -> Any:
+    """A size times a factor, rounded down."""
+    ratio = Fraction(factor)
+    return size * ratio.numerator // ratio.denominator
 
 
 @op("grid_sample", "grid_sampler", "grid_sampler_2d")
