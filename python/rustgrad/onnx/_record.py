@@ -14,65 +14,15 @@ from typing import Any
 from .. import _C
 from .._base import Size, Tensor
 from .._formats import strided
-from ..overrides import TorchFunctionMode, resolve_name
+from ..overrides import TorchFunctionMode
+from ._keys import ASKS, FORMS, OF_DATA, RANDOM, READS, SIZES, WRITERS, op_key
 from ._sizes import SymInt, caller
 from ._trace import Ref, Step, Trace, Value, items, map_arguments
 from .errors import OnnxExporterError
 
-__all__ = ["Recorder", "op_key"]
+__all__ = ["Recorder"]
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# Answers about tensors that do not depend on their elements.
-_ASKS = set(
-    """
-    dim ndimension ndim.__get__ dtype.__get__ device.__get__ layout.__get__ is_floating_point is_complex is_signed is_contiguous
-    stride storage_offset requires_grad.__get__ is_leaf.__get__ grad.__get__ grad_fn.__get__ _base.__get__ _version.__get__
-    is_cuda.__get__ is_cpu.__get__ is_gpu.__get__ is_sparse.__get__ is_quantized.__get__ is_meta.__get__ is_nested.__get__
-    is_mkldnn.__get__ is_mps.__get__ is_xpu.__get__ itemsize.__get__ element_size get_device
-    names.__get__ retain_grad register_hook backward requires_grad.__set__ grad.__set__ is_shared is_pinned is_inference
-    is_same_size result_type can_cast is_set_to __hash__ __repr__ __str__ __format__ __dir__ untyped_storage
-    __reduce_ex__ storage data_ptr output_nr.__get__ volatile.__get__ is_tensor is_conj is_neg is_storage
-    broadcast_shapes __deepcopy__
-    """.split()
-)
-_SIZES = {"shape.__get__", "size", "numel", "nelement", "__len__"}
-_READS = set(
-    """
-    item tolist numpy __array__ __bool__ __int__ __float__ __index__ __complex__ __contains__ is_nonzero equal allclose
-    __cuda_array_interface__.__get__ __dlpack__
-    """.split()
-)
-_RANDOM = set(
-    """
-    rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson uniform_ normal_
-    bernoulli_ exponential_ random_ cauchy_ log_normal_ geometric_ rrelu gumbel_softmax
-    """.split()
-)
-_SPACES = ("torch.", "Tensor.", "nn.functional.", "functional.", "_C._nn.")
-
-
-# Functions whose names are those of others with other arguments.
-_OTHERS = {
-    "torch.nn.functional.unfold": "im2col",
-    "torch.nn.functional.fold": "col2im",
-    "torch.embedding": "torch_embedding",
-    "torch.batch_norm": "torch_batch_norm",
-    "torch.instance_norm": "torch_instance_norm",
-    "torch.Tensor.where": "where_self",
-}
-
-
-def op_key(function: Any) -> str:
-    """The name of an op without the namespaces that all ops share: "add", "linalg.norm", "shape.__get__"."""
-    name = resolve_name(function)
-    if name is None:
-        # An op of `torch.ops`, with or without the name of its overload.
-        name = getattr(function, "__name__", str(function)).split(".")[0]
-    if name in _OTHERS:
-        return _OTHERS[name]
-    for space in _SPACES:
-        name = name.removeprefix(space)
-    return str(name)
 
 
 class _Memory:
@@ -131,12 +81,12 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         key = op_key(func)
-        args, kwargs = map_arguments((args, kwargs or {}), _number if key in _OF_DATA else _plain_number)
-        if key in _ASKS:
+        args, kwargs = map_arguments((args, kwargs or {}), _number if key in OF_DATA else _plain_number)
+        if key in ASKS:
             return func(*args, **kwargs)
-        if key in _SIZES:
+        if key in SIZES:
             return self._size(key, func, args, kwargs)
-        if key in _READS:
+        if key in READS:
             return self._element(key, func, args, kwargs)
         if key == "__iter__":
             with self:
@@ -189,7 +139,7 @@ class Recorder(TorchFunctionMode):
         taken = map_arguments((args, kwargs), lambda v: Ref(reads[id(v)].number) if isinstance(v, Tensor) else _kept(v))
         step = Step(key, func, taken[0], taken[1], caller(HOME))
         written = self._targets(result, {i: t for i, t in given.items() if t._version != before[i][0]})
-        depends = key in _RANDOM or any(v.depends for v in reads.values())
+        depends = key in RANDOM or any(v.depends for v in reads.values())
         self._results(step, result, given, before, written, depends)
         return result
 
@@ -326,7 +276,7 @@ class Recorder(TorchFunctionMode):
                 f"onnx.export: '{step.key}' at {step.where} writes to memory that several tensors from outside share. "
                 "Hint: clone the tensor first."
             )
-        if reshaped and step.key.rstrip("_") in _FORMS:
+        if reshaped and step.key.rstrip("_") in FORMS:
             entry.views = (*entry.views, (step, entry.value.number, value.number))
             entry.value = value
             return
@@ -358,9 +308,7 @@ class Recorder(TorchFunctionMode):
     def _keep_what_is_written(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before a call that may write: copies the elements that are kept, and those of tensors from outside."""
         leaf = key.rsplit(".", 1)[-1]
-        writes = (
-            leaf.endswith("_") and not leaf.endswith("__") or leaf in ("__setitem__", "__set__") or leaf in _WRITERS
-        )
+        writes = leaf.endswith("_") and not leaf.endswith("__") or leaf in ("__setitem__", "__set__") or leaf in WRITERS
         inplace = kwargs.get("inplace") or (len(args) > 0 and args[-1] is True)
         out = kwargs.get("out")
         targets = list(args) if writes or inplace else []
@@ -377,10 +325,6 @@ class Recorder(TorchFunctionMode):
                     else:
                         value.tensor = value.tensor.detach().clone()
             entry.memory.kept.clear()
-
-
-# Functions that make tensors of data.
-_OF_DATA = {"tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor"}
 
 
 def _is_array(value: Any) -> bool:
@@ -408,9 +352,3 @@ class _Like:
 
     def __init__(self, value: Value) -> None:
         self.shape, self.dtype = value.shape, value.dtype
-
-
-# Ops that give a tensor another form in place.
-_FORMS = {"squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims", "as_strided", "detach"}
-# Functions that may write to an argument without saying so in their names.
-_WRITERS = {"batch_norm", "instance_norm", "native_batch_norm"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import _C
 from .._graph import Graph, Val, dims_of, op
-from .elementwise import isnan
+from .logic import isnan
 
 
 def matmul2(g: Graph, a: Val, b: Val) -> Val:

@@ -8,7 +8,8 @@ from typing import Any
 from ... import _C
 from .._graph import Graph, Val, axis_of, op, product
 from .._sizes import SymInt
-from .elementwise import operand, truth
+from .elementwise import operand
+from .logic import truth
 
 _END = (1 << 63) - 1
 _MASKS = (_C.bool, _C.uint8)

@@ -7,7 +7,8 @@ from typing import Any
 
 from ... import _C
 from .._graph import SMALL, Graph, Val, axis_of, dims_of, op, product
-from .elementwise import binary, isnan, truth
+from .elementwise import binary
+from .logic import isnan, truth
 
 
 def axes(dim: Any, x: Val) -> list[int] | None:

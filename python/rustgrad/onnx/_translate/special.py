@@ -7,7 +7,8 @@ from typing import Any
 
 from ... import _C
 from .._graph import HALVES, Graph, Val, axis_of, op, product
-from .elementwise import binary, compare, operand
+from .elementwise import binary, operand
+from .logic import compare
 
 
 def _signs(g: Graph, x: Val) -> Val:
