@@ -313,6 +313,23 @@ def test_files(tmp_path):
     torch.testing.assert_close(program(x)[0], linear(x).detach() + 1)
 
 
+def test_values_inside_and_the_reference():
+    x, net = torch.randn(3, 4), nn.Sequential(nn.Linear(4, 2), nn.ReLU())
+    program = export(net, x)
+    torch.testing.assert_close(program.call_reference(x)[0], net(x).detach())
+    (inner,) = program.compute_values(["linear"], (x,))
+    torch.testing.assert_close(inner, net[0](x).detach())
+
+
+def test_weights_of_a_recurrent_layer_that_are_inputs():
+    gru = nn.GRU(4, 3)
+    weights = [p.detach() for p in gru.parameters()]
+    functional = lambda x, w: torch.gru(x, torch.zeros(1, 2, 3), [w, *weights[1:]], True, 1, 0.0, False, False, False)
+    same(functional, (torch.randn(5, 2, 4), weights[0]), [(torch.randn(5, 2, 4), weights[0] + 1)])
+    bias = lambda x, b: torch.gru(x, torch.zeros(1, 2, 3), [*weights[:3], b], True, 1, 0.0, False, False, False)
+    same(bias, (torch.randn(5, 2, 4), weights[3]), [(torch.randn(5, 2, 4), weights[3] + 1)])
+
+
 def test_options_are_pytorch_s():
     names = list(inspect.signature(torch.onnx.export).parameters)
     assert names[:3] == ["model", "args", "f"] and {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import _C
@@ -139,9 +139,27 @@ class ONNXProgram:
             self.initialize_inference_session()
         given = self._flatten(args, kwargs)
         names = [i.name for i in self._session.get_inputs()]
-        known = [i.name for i in self.model.graph.input]
-        feed = {n: _array(t) for n, t in zip(known, given) if n in names}
-        return [tensor(a) if a.shape == () else _C.from_numpy(a) for a in self._session.run(None, feed)]
+        feed = {name: a for name, a in self._feed(given).items() if name in names}
+        return [_tensor(a) for a in self._session.run(None, feed)]
+
+    def call_reference(self, *args: Any, **kwargs: Any) -> list[Tensor]:
+        """Runs the model by the interpreter of the package `onnx`, which is slow."""
+        require_onnx()
+        from onnx.reference import ReferenceEvaluator
+
+        return [_tensor(a) for a in ReferenceEvaluator(self.model).run(None, self._feed(self._flatten(args, kwargs)))]
+
+    def compute_values(self, value_names: Sequence[str], args: Any = (), kwargs: Any = None) -> list[Tensor]:
+        """The values of these names inside of the graph, by onnxruntime, for arguments of the module."""
+        onnx = require_onnx()
+        model = onnx.ModelProto()
+        model.CopyFrom(self.model)
+        del model.graph.output[:]
+        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in value_names)
+        return ONNXProgram(model, self._example, self._flatten)(*args, **(kwargs or {}))
+
+    def _feed(self, given: list[Tensor]) -> dict[str, Any]:
+        return {i.name: t.detach().cpu().contiguous().numpy() for i, t in zip(self.model.graph.input, given)}
 
     def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
         """Replaces initializers by the tensors of these names."""
@@ -162,5 +180,6 @@ class ONNXProgram:
         return f"ONNXProgram({names(graph.input)} -> {names(graph.output)}; {len(graph.node)} nodes)"
 
 
-def _array(t: Tensor) -> Any:
-    return t.detach().cpu().contiguous().numpy()
+def _tensor(array: Any) -> Tensor:
+    made: Tensor = tensor(array) if array.shape == () else _C.from_numpy(array)
+    return made

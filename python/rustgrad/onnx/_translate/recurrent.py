@@ -16,6 +16,7 @@ _GATES = {"LSTM": [0, 3, 1, 2], "GRU": [1, 0, 2], "RNN": [0]}
 def _joined(g: Graph, parts: list[Val], axis: int, name: str) -> Val:
     if all(p.tensor is not None for p in parts):
         return g.constant(_C.ops["cat"]([p.tensor.detach() for p in parts if p.tensor is not None], axis), name)
+    parts = [p if p.tensor is None else g.constant(p.tensor, name) for p in parts]
     return g.op("Concat", parts, parts[0].dtype, axis=axis) if len(parts) > 1 else parts[0]
 
 
@@ -24,7 +25,8 @@ def _ordered(g: Graph, w: Val, kind: str) -> Val:
     gates = _GATES[kind]
     if w.tensor is not None:
         parts = w.tensor.detach().chunk(len(gates), 0)
-        return Val(w.name, w.dtype, None, _C.ops["cat"]([parts[i] for i in gates], 0).unsqueeze(0))
+        # It has no name in the graph until it is joined with others.
+        return Val("", w.dtype, None, _C.ops["cat"]([parts[i] for i in gates], 0).unsqueeze(0))
     size = (w.shape or [])[0] // len(gates)
     split = (
         g.several("Split", [w, g.ints([size] * len(gates))], [w.dtype] * len(gates), axis=0) if len(gates) > 1 else [w]
