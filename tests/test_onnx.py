@@ -343,8 +343,15 @@ def test_options_are_pytorch_s():
         torch.onnx.export(linear, torch.ones(1, 2), foo=1)
     with pytest.raises(Error, match="Unsupported ONNX opset version: 9; expected 13 to 23"):
         torch.onnx.export(linear, torch.ones(1, 2), opset_version=9)
-    with pytest.raises(Error, match="names 'y', which is no input or output"):
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="Provided key y for dynamic axes is not a valid"):
         torch.onnx.export(linear, torch.ones(1, 2), input_names=["x"], output_names=["z"], dynamic_axes={"y": {0: "n"}})
+    with pytest.raises(Error, match="input 'x' has 2 dimensions; got the dynamic dimension 3"):
+        torch.onnx.export(linear, torch.ones(1, 2), input_names=["x"], dynamic_axes={"x": {3: "n"}})
+    with pytest.raises(Error, match=r"dynamic_shapes names \['y'\], which are no arguments; expected \['input'\]"):
+        torch.onnx.export(linear, torch.ones(1, 2), dynamic_shapes={"y": {0: "n"}})
+    for names in (["a", "a"], ["weight"], ["input"]):
+        with pytest.raises(Error, match="output_names"):
+            torch.onnx.export(linear, torch.ones(1, 2), output_names=names)
     Dim = torch.export.Dim
     for dim, name in ((Dim("rows", min=2, max=90), "rows"), (Dim.DYNAMIC, "input_dim_0"), ("n", "n"), (Dim.STATIC, 3)):
         graph = torch.onnx.export(linear, torch.ones(3, 2), dynamic_shapes={"input": {0: dim}}).model.graph

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._base import Tensor
 from ..export import Dim
-from .errors import OnnxExporterError
+from .errors import OnnxExporterError, OnnxExporterWarning
 
 __all__ = ["Dynamic"]
 
@@ -38,7 +39,7 @@ class Dynamic:
         low, high = bounds
         self.bounds[name] = (max(2, low or 0), int(1e9) if high is None else high)
 
-    def from_axes(self, axes: Mapping[str, Any], outputs: list[str]) -> None:
+    def from_axes(self, axes: Mapping[str, Any]) -> None:
         """Takes PyTorch's `dynamic_axes`: {name: {axis: name of the size} or [axes]}."""
         for name, given in axes.items():
             where = (
@@ -49,12 +50,18 @@ class Dynamic:
             if name in self.names:
                 for axis, size in where.items():
                     self.add(self.names.index(name), int(axis), str(size))
-            elif name in outputs or not outputs:
-                self.outputs[name] = {int(a): str(s) for a, s in where.items()}
             else:
-                known = ", ".join([*self.names, *outputs])
-                raise OnnxExporterError(
-                    f"onnx.export: dynamic_axes names '{name}', which is no input or output; expected one of {known}"
+                self.outputs[name] = {int(a): str(s) for a, s in where.items()}
+
+    def check_outputs(self, names: list[str]) -> None:
+        """Warns of names in `dynamic_axes` that are neither of inputs nor of results."""
+        for name in self.outputs:
+            if name not in names:
+                known = ", ".join([*self.names, *names])
+                warnings.warn(
+                    f"onnx.export: Provided key {name} for dynamic axes is not a valid input/output name; expected one of {known}",
+                    OnnxExporterWarning,
+                    stacklevel=4,
                 )
 
     def from_shapes(self, shapes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], parameters: list[str]) -> None:

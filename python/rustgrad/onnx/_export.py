@@ -44,7 +44,7 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
     if options["dynamic_shapes"] is not None:
         dynamic.from_shapes(options["dynamic_shapes"], args, kwargs, parameters)
     if options["dynamic_axes"]:
-        dynamic.from_axes(options["dynamic_axes"], list(options["output_names"] or []))
+        dynamic.from_axes(options["dynamic_axes"])
     merged = _recorded(inputs, dynamic)
     if left := left_out(merged.trace.result):
         warnings.warn(
@@ -58,6 +58,7 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
     asked = _output_names(builder, names, len(merged.trace.outputs), options["output_names"])
     builder.build()
     outputs = _outputs(builder, merged.trace.outputs, asked)
+    dynamic.check_outputs([name for name, _ in outputs])
     proto = _model(onnx, builder, names, outputs, dynamic, opset, options)
     return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k).tensors)
 
