@@ -479,12 +479,20 @@ def test_translations_of_programs():
             return a * 2
 
         call = lambda a: torch.ops.onnx_test.twice(a) + 1
-        with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="'twice'"):
-            export(call, x)
-        torch.onnx.register_custom_op_symbolic("onnx_test::twice", lambda g, a: g.op("Mul", a, 2.0), 13)
         assert kinds(same(call, (x,))) == ["Mul", "Add"]
+        double = torch.ops.onnx_test.twice
+        assert kinds(export(call, x, custom_translation_table={double: lambda g, a: g.op("my::Twice", a)})) == [
+            "Twice",
+            "Add",
+        ]
+        torch.onnx.register_custom_op_symbolic("onnx_test::twice", lambda g, a: g.op("Add", a, a), 13)
+        assert kinds(same(call, (x,))) == ["Add", "Add"]
     finally:
         torch.onnx.unregister_custom_op_symbolic("onnx_test::twice", 13)
+    attention = nn.MultiheadAttention(4, 2)
+    whole = {F.multi_head_attention_forward: lambda g, q, *rest, **options: (g.op("my::Attention", q), None)}
+    module = Of(lambda q: attention(q, q, q, need_weights=False)[0])
+    assert kinds(export(module, torch.randn(3, 1, 4), custom_translation_table=whole)) == ["Attention"]
     table = {torch.special.i0: lambda g, a: g.op("my.ops::I0", a, alpha_f=1.0)}
     model = export(lambda a: torch.special.i0(a), x, custom_translation_table=table, custom_opsets={"my.ops": 3}).model
     assert [(n.domain, n.op_type, n.attribute[0].f) for n in model.graph.node] == [("my.ops", "I0", 1.0)]

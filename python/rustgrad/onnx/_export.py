@@ -37,7 +37,8 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
             f"onnx.export: Unsupported ONNX opset version: {opset}; expected {OPSETS[0]} to {OPSETS[-1]}"
         )
     args, kwargs = _arguments(args, kwargs)
-    inputs = Inputs(model, args, kwargs)
+    custom = _custom(options, opset)
+    inputs = Inputs(model, args, kwargs, custom)
     parameters = _parameters(model)
     names = _input_names(inputs, args, kwargs, parameters, options["input_names"])
     dynamic = Dynamic(names, inputs.tensors)
@@ -52,7 +53,7 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
             OnnxExporterWarning,
             stacklevel=3,
         )
-    builder = Builder(merged, opset, _tensor_names(model), _custom(options, opset))
+    builder = Builder(merged, opset, _tensor_names(model), custom)
     for number, name in zip(merged.trace.inputs, names):
         builder.input(number, name)
     asked = _output_names(builder, names, len(merged.trace.outputs), options["output_names"])

@@ -14,6 +14,8 @@ from typing import Any
 from .. import _C
 from .._base import Size, Tensor
 from .._formats import strided
+from .._op_defs import CustomOpDef
+from .._ops import OpOverload, OpOverloadPacket
 from ..overrides import TorchFunctionMode
 from ._keys import ASKS, FORMS, OF_DATA, RANDOM, READS, SIZES, WRITERS, op_key
 from ._sizes import SymInt, caller
@@ -43,7 +45,7 @@ class _Entry:
 
 
 class Recorder(TorchFunctionMode):
-    """A mode that records. `known(key)` says which ops stay whole, where they are written in Python."""
+    """A mode that records. `known(key, function)` says which ops stay whole, where they are written in Python."""
 
     def __init__(self, known: Any, sizes: bool) -> None:
         self.known, self.sizes = known, sizes
@@ -91,7 +93,7 @@ class Recorder(TorchFunctionMode):
         if key == "__iter__":
             with self:
                 return iter(args[0].unbind(0))
-        if not self.known(key) and (inner := getattr(func, "__wrapped__", None)) is not None:
+        if not self.known(key, func) and (inner := _inside(func)) is not None:
             with self:
                 return inner(*args, **kwargs)
         return self._call(key, func, args, kwargs)
@@ -325,6 +327,14 @@ class Recorder(TorchFunctionMode):
                     else:
                         value.tensor = value.tensor.detach().clone()
             entry.memory.kept.clear()
+
+
+def _inside(function: Any) -> Any:
+    """What a function that is written in Python, or an op of a program, does, without asking a mode; None for another one."""
+    packet = function.overloadpacket if isinstance(function, OpOverload) else function
+    if isinstance(packet, OpOverloadPacket):
+        return packet._function if isinstance(packet._function, CustomOpDef) else None
+    return getattr(function, "__wrapped__", None)
 
 
 def _is_array(value: Any) -> bool:

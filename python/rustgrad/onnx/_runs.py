@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from .. import _C
@@ -74,11 +74,13 @@ def left_out(result: Any) -> list[str]:
 class Inputs:
     """The tensors among the arguments of a call, and the call with others in their place.
 
-    `sizes` gives for each input the dimensions that vary: {axis: name}.
+    `custom` holds the functions, and the names of ops, for which the program has translations.
     """
 
-    def __init__(self, model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.model = model
+    def __init__(
+        self, model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], custom: Container[Any] = ()
+    ) -> None:
+        self.model, self.custom = model, custom
         self.leaves, self.tree = _pytree.tree_flatten((args, kwargs))
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         self.tensors = [self.leaves[i] for i in self.places]
@@ -109,7 +111,8 @@ def _turned(t: Tensor) -> Tensor:
 
 
 def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
-    recorder = Recorder(lambda key: translation(key) is not None, sized)
+    known = lambda key, function: translation(key) is not None or key in inputs.custom or function in inputs.custom  # noqa: E731
+    recorder = Recorder(known, sized)
     fresh = [t.detach().clone() for t in tensors]
     for t in fresh:
         recorder.input(t)
