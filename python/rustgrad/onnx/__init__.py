@@ -111,7 +111,6 @@ def export(
     custom_opsets: Mapping[str, int] | None = None,
     export_modules_as_functions: bool | Collection[type[Any]] = False,
     autograd_inlining: bool = True,
-    **options: Any,
 ) -> ONNXProgram | None:
     """A model as an ONNX graph: what it computes for `args`, with its parameters.
 
@@ -146,8 +145,6 @@ def export(
             inputs; the error names the op and the line. Also where the package `onnx` is not installed.
         TypeError: an unknown option.
     """
-    if options:
-        raise TypeError(f"export() got an unexpected keyword argument '{next(iter(options))}'")
     from . import _export
 
     settings = {
