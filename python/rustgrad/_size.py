@@ -6,8 +6,9 @@ from ._C import Size
 
 
 def _whole(item):
-    """An int, or the size of a ragged dimension, which is no number."""
-    return item if type(item) is int or hasattr(item, "is_ragged") else operator.index(item)
+    """An int, the size of a ragged dimension, which is no number, or an int that knows how it is computed."""
+    is_own = type(item) is int or hasattr(item, "is_ragged") or hasattr(item, "expr")
+    return item if is_own else operator.index(item)
 
 
 def _install_size():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -144,8 +145,9 @@ def is_dynamo_compiling() -> bool:
 
 
 def is_exporting() -> bool:
-    """False: nothing is exported."""
-    return False
+    """Whether the code is run by `onnx.export`."""
+    runs = sys.modules.get("rustgrad.onnx._runs")
+    return runs is not None and runs.is_exporting()
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:

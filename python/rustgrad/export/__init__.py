@@ -13,8 +13,20 @@ class ExportedProgram:
     """The class of exported programs, of which there are no objects."""
 
 
+class _DimHint:
+    """What is said of a dimension without a name."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"DimHint({self.kind})"
+
+
 class Dim:
-    """A dimension whose size may vary: a name with bounds."""
+    """A dimension whose size may vary: a name with bounds. `AUTO`, `DYNAMIC` and `STATIC` stand for one without a name."""
+
+    AUTO, DYNAMIC, STATIC = _DimHint("AUTO"), _DimHint("DYNAMIC"), _DimHint("STATIC")
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
         self.__name__, self.min, self.max = name, min, max
