@@ -5,6 +5,8 @@
 //! a sum, to which a subnormal number adds nothing, always takes it. Arrays of lanes stay in registers where plain loops with an
 //! index run over them, and in memory where iterators and `map` do.
 
+#![allow(clippy::needless_range_loop)] // as above
+
 use super::{CHUNK, Job, LINE, Order, ROWS, TILE, Tile, each, groups, lanes, put};
 use crate::cpu::arith::{Float, greater};
 use crate::cpu::number_class::Fuse;
