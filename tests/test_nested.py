@@ -660,7 +660,8 @@ def test_no_attribute_reads_the_body(torch):
     }
     left = []
     for name in dir(torch.Tensor):
-        if name in answered or hasattr(object, name) or name in torch._C.ops:
+        # `__slotnames__` is what `copyreg` notes on a class when one of its objects is pickled.
+        if name in answered or hasattr(object, name) or name in torch._C.ops or name == "__slotnames__":
             continue
         try:
             value = getattr(nt, name)

@@ -279,7 +279,7 @@ fn contained(all: &Tensor, list: &Tensor) -> Result<Term> {
 /// A vector with another of its elements in the place of each NaN, which equals nothing and would mislead a search; if there is no
 /// other, as it is.
 fn without_nan(list: Term) -> Term {
-    let nan = list.clone().differs(list.clone());
+    let nan = list.clone().equals(list.clone()).not();
     let least = AMIN.call((nan.clone().choose(f64::INFINITY, list.clone()),));
     let any = crate::ops::reduce::any_all::ANY.call((list.clone().equals(least.clone()),));
     nan.choose(any.choose(least, f64::NAN), list)
