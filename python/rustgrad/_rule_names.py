@@ -1,4 +1,6 @@
-"""By which names the tables of rules of tensor subclasses find ops: the operators of Python, and the places of a function."""
+"""What the tables of rules of tensor subclasses share: by which names they find ops (the operators of Python, the places of a
+function), and rules that need no layout.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 from ._C import Tensor, ops
 from .nn import functional
 
-__all__ = ["OPERATORS", "REFLECTED", "op_of", "places"]
+__all__ = ["OPERATORS", "REFLECTED", "answer", "op_of", "places", "swapped"]
 
 # Operators that are looked up by the names of Python's protocol.
 OPERATORS = {
@@ -49,6 +51,20 @@ REFLECTED = {
     "__ror__": "bitwise_or",
     "__rxor__": "bitwise_xor",
 }
+
+
+def answer(name: str) -> Any:
+    """The rule of an op that is a method of the tensor, also where it is asked as a function."""
+
+    def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self, name)(*args, **kwargs)
+
+    return rule
+
+
+def swapped(rule: Any) -> Any:
+    """The rule of a reflected operator."""
+    return lambda self, other: rule(other, self)
 
 
 def op_of(function: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from .. import _formats
 from .._C import Tensor
 from ..sparse._protocols import Protocols as _Protocols
+from ..sparse._protocols import asked
 
 
 def dimension(self, dim, extra=0):
@@ -28,17 +29,6 @@ def sizes_of(args, kwargs, name):
         raise TypeError(f"missing required argument '{name}'")
     args = args or (kwargs.pop(name),)
     return tuple(args[0]) if len(args) == 1 and not hasattr(args[0], "__index__") else args
-
-
-def _asked(name):
-    """A method that answers as the values do."""
-
-    def method(self: Any) -> Any:
-        return getattr(self._value, name)()
-
-    method.__name__ = name
-    method.__doc__ = "What the values answer."
-    return method
 
 
 def _refused(name):
@@ -186,9 +176,9 @@ class Protocols(_Protocols):
     def _set_data(self, other):
         if not isinstance(other, Tensor) or other.layout is not self.layout or not other.is_nested:
             raise RuntimeError("data: expected a nested tensor of the same layout")
-        asked, other = self.requires_grad, other.detach()
+        wanted, other = self.requires_grad, other.detach()
         self._set(other)
-        if asked:
+        if wanted:
             self._value = other._value.detach().requires_grad_()
 
     data = property(_data, _set_data, doc="The same parts without history; assigning gives the tensor other parts.")
@@ -208,7 +198,7 @@ class Protocols(_Protocols):
 for _name in (
     "element_size is_complex is_floating_point is_signed get_device is_conj is_neg is_distributed is_inference is_shared _is_view"
 ).split():
-    setattr(Protocols, _name, _asked(_name))
+    setattr(Protocols, _name, asked(_name))
 for _name in (
     "storage _typed_storage storage_type is_set_to set_ resize resize_ resize_as resize_as_ new new_empty_strided dim_order numpy tolist "
     "map_ map2_ to_dense to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc to_mkldnn sparse_mask "

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 
 from .. import _conversions, _formats
-from .._rule_names import OPERATORS, REFLECTED, op_of, places
+from .._rule_names import OPERATORS, REFLECTED, answer, op_of, places, swapped
 from . import _elementwise, _products, _reduce, _shape, _strided
 from ._tensor import is_nested, refuse
 
@@ -97,13 +97,6 @@ _ANSWERED = (
 ).split()
 
 
-def _answer(name):
-    def rule(self, *args, **kwargs):
-        return getattr(self, name)(*args, **kwargs)
-
-    return rule
-
-
 def _resolved(self):
     """The tensor itself: conjugates are computed at once."""
     return self
@@ -113,10 +106,6 @@ def _equal(self, other):
     """Whether both are nested in the same way and have equal elements."""
     both = is_nested(self) and is_nested(other) and self._same(other)
     return both and _shape.elements(self).equal(_shape.elements(other))
-
-
-def _swapped(rule):
-    return lambda self, other: rule(other, self)
 
 
 def _in_place(op):
@@ -142,8 +131,8 @@ def _named(rule):
 def _common():
     """The rules of both layouts that are not elementwise ops themselves, by name."""
     rules = {name: _elementwise.pointwise(other) for name, other in OPERATORS.items()}
-    rules.update({name: _swapped(_elementwise.pointwise(other)) for name, other in REFLECTED.items()})
-    rules.update({name: _answer(name) for name in (*_ANSWERED, *_conversions.DTYPES)})
+    rules.update({name: swapped(_elementwise.pointwise(other)) for name, other in REFLECTED.items()})
+    rules.update({name: answer(name) for name in (*_ANSWERED, *_conversions.DTYPES)})
     rules["copy_"] = _elementwise.copy_
     rules["unbind"] = _shape.unbind
     rules["equal"] = _equal

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from .. import _C, _formats
 from .._C import Size, Tensor, ops
 from ..sparse._grads import Gradients
+from ..sparse._protocols import others_decide
 from . import _printing, _protocols
 from ._ragged import Ragged, size_with
 
@@ -78,22 +79,11 @@ class NestedTensor(_protocols.Protocols, Gradients, Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         from ._rules import call
 
-        # A class with an override of its own decides what it makes of nested tensors.
-        ours = Tensor.__torch_function__.__func__
-        others = (t for t in types if not issubclass(t, NestedTensor))
-        if any(getattr(t.__torch_function__, "__func__", None) is not ours for t in others):
-            return NotImplemented
-        return call(func, args, kwargs or {})
+        return NotImplemented if others_decide(types, NestedTensor) else call(func, args, kwargs or {})
 
     is_nested = property(lambda self: True, doc="True.")
     layout = property(lambda self: _formats.jagged, doc="`jagged` or `strided`.")
-    device = property(lambda self: self._value.device, doc="Where the values live.")
-    is_cpu = property(lambda self: self._value.is_cpu, doc="Whether the values are on the CPU.")
-    is_meta = property(lambda self: self._value.is_meta, doc="Whether the values have no memory.")
-    is_cuda = property(lambda self: self._value.is_cuda, doc="Whether they are on the GPU, where `cuda` means it.")
-    is_gpu = property(lambda self: self._value.is_gpu, doc="Whether the values are on a GPU.")
     _base = property(lambda self: self._value._base, doc="The tensor of which the values are a view, or None.")
-    _version = property(lambda self: self._value._version, doc="How often the values have been written in place.")
 
     mT = property(lambda self: self.transpose(-2, -1), doc="The last two dimensions exchanged.")
     mH = property(lambda self: self.mT.conj(), doc="The last two dimensions exchanged, and conjugated.")

@@ -33,10 +33,35 @@ def _to(name, dtype):
     return method
 
 
+def asked(name):
+    """A method that answers as the values do."""
+
+    def method(self: Any) -> Any:
+        return getattr(self._value, name)()
+
+    method.__name__ = name
+    method.__doc__ = "What the values answer."
+    return method
+
+
+def others_decide(types: Any, own: type) -> bool:
+    """Whether a class among the operands of an op has a `__torch_function__` of its own, which then decides what it makes of ours."""
+    ours = Tensor.__torch_function__.__func__
+    others = (t for t in types if not issubclass(t, own))
+    return any(getattr(t.__torch_function__, "__func__", None) is not ours for t in others)
+
+
 class Protocols:
-    """A part of the body of sparse tensors."""
+    """A part of the body of sparse tensors, and of other tensors whose values are a tensor of their own."""
 
     _value: Tensor
+
+    device = property(lambda self: self._value.device, doc="Where the values live.")
+    is_cpu = property(lambda self: self._value.is_cpu, doc="Whether the values are on the CPU.")
+    is_meta = property(lambda self: self._value.is_meta, doc="Whether the values have no memory.")
+    is_cuda = property(lambda self: self._value.is_cuda, doc="Whether they are on the GPU, where `cuda` means it.")
+    is_gpu = property(lambda self: self._value.is_gpu, doc="Whether the values are on a GPU.")
+    _version = property(lambda self: self._value._version, doc="How often the values have been written in place.")
 
     # --- memory ----------------------------------------------------------------------------------------------
     def stride(self, dim: Any = None) -> Any:

@@ -11,6 +11,7 @@ import functools
 from .. import _C, _functions
 from .._C import Tensor, ops
 from .._formats import sparse_coo
+from .._rule_names import answer, swapped
 from ..autograd.grad_mode import no_grad
 from . import _elementwise, _lists, _masked, _products, _reduce, _shape
 from ._tensor import CooTensor, SparseTensor, is_sparse, refuse
@@ -111,13 +112,6 @@ def _zero_(self):
     return _elementwise.zeros_like(self)
 
 
-def _answer(name):
-    def rule(self, *args, **kwargs):
-        return getattr(self, name)(*args, **kwargs)
-
-    return rule
-
-
 def _checked_unary(name, linear):
     """The in-place form of a function that is not additive needs values that are added up."""
     rule = _elementwise.unary(name, linear)
@@ -155,11 +149,11 @@ def table():
     rules["_foreach_norm"] = (_lists.foreach_norm, False)
     rules["_foreach_mul_"] = (_lists.foreach_mul_, False)
     for name, other in _REFLECTED.items():
-        rules[name] = (_swapped(_RULES[other]), False)
+        rules[name] = (swapped(_RULES[other]), False)
     for name in [op for op in ops if op.startswith("masked.")]:
         rules[name] = (_masked.rule(name.removeprefix("masked.")), False)
     for name in _ANSWERED:
-        rules[name] = (_answer(name), False)
+        rules[name] = (answer(name), False)
     return _by_object(rules)
 
 
@@ -181,10 +175,6 @@ def _by_object(rules):
             if function is not None:
                 found[function] = rule
     return found
-
-
-def _swapped(rule):
-    return lambda self, other: rule(other, self)
 
 
 def _relu(input, inplace=False):

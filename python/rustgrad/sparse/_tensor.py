@@ -81,12 +81,7 @@ class SparseTensor(_protocols.Protocols, _grads.Opaque, Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         from ._rules import call
 
-        # A class with an override of its own decides what it makes of sparse tensors.
-        ours = Tensor.__torch_function__.__func__
-        others = (t for t in types if not issubclass(t, SparseTensor))
-        if any(getattr(t.__torch_function__, "__func__", None) is not ours for t in others):
-            return NotImplemented
-        return call(func, args, kwargs or {})
+        return NotImplemented if _protocols.others_decide(types, SparseTensor) else call(func, args, kwargs or {})
 
     # --- metadata --------------------------------------------------------------------------------------------
     layout = property(lambda self: self._layout, doc="`sparse_coo`, `sparse_csr` or `sparse_csc`.")
@@ -94,13 +89,7 @@ class SparseTensor(_protocols.Protocols, _grads.Opaque, Tensor):
     is_sparse_csr = property(
         lambda self: self._layout is _formats.sparse_csr, doc="Whether the layout is `sparse_csr`."
     )
-    device = property(lambda self: self._value.device, doc="Where indices and values live.")
-    is_cpu = property(lambda self: self._value.is_cpu, doc="Whether the values are on the CPU.")
-    is_meta = property(lambda self: self._value.is_meta, doc="Whether the values have no memory.")
-    is_cuda = property(lambda self: self._value.is_cuda, doc="Whether they are on the GPU, where `cuda` means it.")
-    is_gpu = property(lambda self: self._value.is_gpu, doc="Whether the values are on a GPU.")
     _base = property(lambda self: None, doc="None: a sparse tensor is no view.")
-    _version = property(lambda self: self._value._version, doc="How often the values have been written in place.")
 
     def _nnz(self) -> int:
         """The number of elements that are specified; of a batch, in each matrix."""

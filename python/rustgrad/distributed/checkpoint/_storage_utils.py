@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
+from .. import is_available, is_initialized
 from .filesystem import FileSystemReader, FileSystemWriter
+
+
+def _alone(no_dist: bool, intent: str) -> bool:
+    """Whether this process works alone, which its caller's caller is warned of."""
+    alone = no_dist or not is_available() or not is_initialized()
+    if alone:
+        warnings.warn(
+            f"torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to {intent} in a single process.",
+            stacklevel=3,
+        )
+    return alone
 
 
 def _storage_setup(storage: Any, checkpoint_id: str | os.PathLike[str] | None, reader: bool = False) -> Any:

@@ -90,7 +90,23 @@ def _split_by_size_and_type(bins: int, items: list[WriteItem]) -> list[list[Writ
     return made
 
 
-class _FileSystemWriter(StorageWriter):
+class _Directory:
+    """What a writer and a reader of a directory tell of it."""
+
+    path: str | os.PathLike[str]
+
+    @property
+    def checkpoint_id(self) -> str | os.PathLike[str]:
+        """The directory."""
+        return self.path
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        """Whether a path is one of this machine."""
+        return FileSystem.validate_checkpoint_id(checkpoint_id)
+
+
+class _FileSystemWriter(_Directory, StorageWriter):
     """`FileSystemWriter` without what `async_save` needs."""
 
     def __init__(
@@ -207,16 +223,6 @@ class _FileSystemWriter(StorageWriter):
     def _get_metadata_path(self) -> Any:
         return self.fs.concat_path(self.path, _metadata_name(self.rank))
 
-    @property
-    def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The directory."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """Whether a path is one of this machine."""
-        return FileSystem.validate_checkpoint_id(checkpoint_id)
-
 
 def _sync(stream):
     """Waits until a file is on the disk, where its system can say so."""
@@ -247,7 +253,7 @@ def _write_item(stream, data, item, name):
     return WriteResult(item.index, length, _StorageInfo(name, offset, length))
 
 
-class FileSystemReader(StorageReader):
+class FileSystemReader(_Directory, StorageReader):
     """Reads a checkpoint in a directory.
 
     Args:
@@ -351,16 +357,6 @@ class FileSystemReader(StorageReader):
         with no_grad():
             target.copy_(tensor)
         planner.commit_tensor(item, target)
-
-    @property
-    def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The directory."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """Whether a path is one of this machine."""
-        return FileSystem.validate_checkpoint_id(checkpoint_id)
 
 
 class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from .. import is_available, is_initialized
-from ._storage_utils import _storage_setup
+from ._storage_utils import _alone, _storage_setup
 from .default_planner import DefaultLoadPlanner, _EmptyStateDictLoadPlanner
 from .planner import LoadPlanner
 from .stateful import Stateful
@@ -60,12 +60,7 @@ def load(
         CheckpointException: on all ranks, where one has failed: the checkpoint has no such value, or a tensor is of another size.
         RuntimeError: there is neither `checkpoint_id` nor `storage_reader`.
     """
-    no_dist = no_dist or not is_available() or not is_initialized()
-    if no_dist:
-        warnings.warn(
-            "torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to load in a single process.",
-            stacklevel=2,
-        )
+    no_dist = _alone(no_dist, "load")
     storage_reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
     # The state dicts of objects may need all ranks, so all ask in one order.
     keys = list(state_dict) if no_dist else sorted(_all_gather_keys(state_dict, process_group))

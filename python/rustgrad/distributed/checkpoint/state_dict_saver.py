@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from .. import is_available, is_initialized
-from ._storage_utils import _storage_setup
+from ._storage_utils import _alone, _storage_setup
 from .default_planner import DefaultSavePlanner
 from .metadata import Metadata
 from .planner import SavePlanner
@@ -73,12 +72,7 @@ def save(
         CheckpointException: on all ranks, where one has failed; there is no valid checkpoint then.
         RuntimeError: there is neither `checkpoint_id` nor `storage_writer`.
     """
-    no_dist = no_dist or not is_available() or not is_initialized()
-    if no_dist:
-        warnings.warn(
-            "torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to save in a single process.",
-            stacklevel=2,
-        )
+    no_dist = _alone(no_dist, "save")
     storage_writer = _storage_setup(storage_writer, checkpoint_id)
     state_dict = _stateful_to_state_dict(state_dict)
     return _save_state_dict(state_dict, storage_writer, process_group, 0, no_dist, planner, use_collectives)

@@ -10,17 +10,7 @@ from typing import Any, NoReturn
 from ... import _C, _conversions, _formats
 from ..._C import Tensor
 from ...sparse._protocols import Protocols as _Protocols
-
-
-def _asked(name):
-    """A method that answers as the data does."""
-
-    def method(self: Any) -> Any:
-        return getattr(self._value, name)()
-
-    method.__name__ = name
-    method.__doc__ = "What the data answers."
-    return method
+from ...sparse._protocols import asked
 
 
 def _refused(name):
@@ -261,7 +251,7 @@ for _name in (
     "element_size is_complex is_floating_point is_signed get_device is_conj is_neg is_distributed is_inference data_ptr "
     "untyped_storage"
 ).split():
-    setattr(Protocols, _name, _asked(_name))
+    setattr(Protocols, _name, asked(_name))
 for _name in (
     "storage _typed_storage storage_type is_set_to set_ resize resize_ resize_as new new_empty_strided dim_order map_ map2_ apply_ "
     "to_sparse_csc to_sparse_bsr to_sparse_bsc to_mkldnn sparse_mask sparse_dim dense_dim _nnz indices values is_coalesced coalesce "

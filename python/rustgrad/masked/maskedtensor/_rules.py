@@ -6,7 +6,7 @@ import functools
 
 from ... import _conversions, _formats
 from ..._C import Tensor, ops
-from ..._rule_names import OPERATORS, REFLECTED, op_of, places
+from ..._rule_names import OPERATORS, REFLECTED, answer, op_of, places, swapped
 from .. import _ops as _functions
 from . import binary, passthrough, reductions, unary
 from ._gradients import Call, data_of, write
@@ -103,20 +103,9 @@ def _sum_to_size(self, *size):
     return passthrough.move(ops["reshape"])(found, size)
 
 
-def _answer(name):
-    def rule(self, *args, **kwargs):
-        return getattr(self, name)(*args, **kwargs)
-
-    return rule
-
-
 def _resolved(self):
     """The tensor itself: there are no complex ones."""
     return self
-
-
-def _swapped(rule):
-    return lambda self, other: rule(other, self)
 
 
 def _named(rule):
@@ -158,7 +147,7 @@ def _others():
     for name in ("softmax", "log_softmax", "softmin"):
         rules[f"nn.functional.{name}"] = reductions.softmax(name, getattr(_functions, name))
     rules.update({name: rules[f"nn.functional.{name}"] for name in ("softmax", "log_softmax")})
-    rules.update({name: _answer(name) for name in (*_ANSWERED, *_conversions.DTYPES)})
+    rules.update({name: answer(name) for name in (*_ANSWERED, *_conversions.DTYPES)})
     rules.update({name: _like(name) for name in _LIKE})
     rules.update({f"masked.{name}": reductions.functional(name) for name in _functions.__all__ if name != "logaddexp"})
     rules.update(max=_extremum("max", "maximum"), min=_extremum("min", "minimum"))
@@ -175,7 +164,7 @@ def table():
     pointwise = {name: found[ops[name]] for name in {*OPERATORS.values(), *REFLECTED.values()}}
     rules = _others()
     rules.update({name: pointwise[other] for name, other in OPERATORS.items()})
-    rules.update({name: _swapped(pointwise[other]) for name, other in REFLECTED.items()})
+    rules.update({name: swapped(pointwise[other]) for name, other in REFLECTED.items()})
     for name, rule in rules.items():
         found.update(dict.fromkeys(places(name), rule))
     found.update(dict.fromkeys(places("where"), _where))

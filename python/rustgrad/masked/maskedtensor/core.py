@@ -14,6 +14,7 @@ from ..._C import Tensor, ops
 from ...overrides import get_default_nowrap_functions as get_default_nowrap_functions
 from ...sparse._convert import as_coo
 from ...sparse._grads import Opaque
+from ...sparse._protocols import others_decide
 from . import _printing
 from ._protocols import Protocols
 
@@ -115,24 +116,14 @@ class MaskedTensor(Protocols, Opaque, Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         from ._rules import call
 
-        # A class with an override of its own decides what it makes of masked tensors; sparse ones are operands.
-        ours = Tensor.__torch_function__.__func__
-        others = (t for t in types if not issubclass(t, Opaque))
-        if any(getattr(t.__torch_function__, "__func__", None) is not ours for t in others):
-            return NotImplemented
-        return call(func, args, kwargs or {})
+        # Sparse tensors are operands.
+        return NotImplemented if others_decide(types, Opaque) else call(func, args, kwargs or {})
 
     _masked_data = property(lambda self: self._value, doc="The data, with elements that are masked out.")
     _masked_mask = property(lambda self: self._mask, doc="The mask.")
     layout = property(lambda self: self._value.layout, doc="The layout of data and mask.")
-    device = property(lambda self: self._value.device, doc="Where data and mask live.")
     is_sparse = property(lambda self: self._value.layout is _formats.sparse_coo, doc="Whether they are `sparse_coo`.")
-    is_cpu = property(lambda self: self._value.is_cpu, doc="Whether they are on the CPU.")
-    is_meta = property(lambda self: self._value.is_meta, doc="Whether they have no memory.")
-    is_cuda = property(lambda self: self._value.is_cuda, doc="Whether they are on the GPU, where `cuda` means it.")
-    is_gpu = property(lambda self: self._value.is_gpu, doc="Whether they are on a GPU.")
     _base = property(lambda self: None, doc="None: a masked tensor is no view.")
-    _version = property(lambda self: self._value._version, doc="How often the data has been written in place.")
     T = property(lambda self: self.permute(*reversed(range(self.dim()))), doc="The dimensions in reversed order.")
     mT = property(lambda self: self.transpose(-2, -1), doc="The last two dimensions exchanged.")
     H = property(lambda self: self.t(), doc="A matrix transposed.")
