@@ -4,6 +4,7 @@
 The `device` fixture runs a test on the CPU and on the GPU device; without a GPU, its half is skipped and counted.
 """
 
+import gc
 import os
 import sys
 from collections import Counter
@@ -50,6 +51,12 @@ def fresh_state(torch):
     yield
     torch.set_default_dtype(torch.float32)
     torch.set_printoptions(profile="default")
+
+
+def pytest_collection_finish(session):
+    """Leaves the tests themselves out of garbage collections, which would walk through millions of their objects each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -114,6 +114,7 @@ _LAZY = {
     "vmap": "func",
     "GradScaler": "amp",
     "_grouped_mm": "nn._grouped",
+    "_scaled_mm": "nn._scaled",
     "autocast": "amp",
     **dict.fromkeys(
         (

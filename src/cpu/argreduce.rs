@@ -37,8 +37,8 @@ pub fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<View>, i
                 return Err(Error::not_implemented("max and min are not defined for complex numbers"));
             }
             DType::U64 => return Err(Error::not_implemented("not implemented for 'UInt64'; convert the tensor")),
-            DType::F16 | DType::BF16 | DType::F32 => run::<f32>(is_max, input, dim, values, indices),
             DType::F64 => run::<f64>(is_max, input, dim, values, indices),
+            d if d.is_float() => run::<f32>(is_max, input, dim, values, indices),
             DType::I8 | DType::I16 | DType::I32 | DType::U16 => run::<i32>(is_max, input, dim, values, indices),
             DType::U8 | DType::Bool => run::<u8>(is_max, input, dim, values, indices),
             _ => run::<i64>(is_max, input, dim, values, indices),

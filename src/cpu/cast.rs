@@ -4,7 +4,7 @@
 //! Everything is branch-free, so that loops of casts (`convert.rs`) vectorise.
 
 use super::half_float::{f32_to_bf16, f32_to_half, half_to_f32};
-use crate::dtype::{Complex, Truth, bf16, c32, c64, c128, f16};
+use crate::dtype::{Complex, Float8, Truth, bf16, c32, c64, c128, f16};
 
 /// Casts one element.
 #[inline(always)]
@@ -31,6 +31,8 @@ pub trait Cast: Copy + 'static {
     /// The type to read memory as: bytes for bool, since foreign memory may hold any value.
     type Raw: Copy;
     type Pivot: Pivot;
+    /// Whether loops of casts gain by wider instructions.
+    const WIDENS: bool = true;
     fn up(x: Self::Raw) -> Self::Pivot;
     fn down<P: Pivot>(p: P) -> Self;
 }
@@ -327,6 +329,19 @@ impl Cast for bf16 {
     #[inline(always)]
     fn down<P: Pivot>(p: P) -> bf16 {
         bf16::from_bits(f32_to_bf16(p.f32()))
+    }
+}
+impl<const KIND: usize> Cast for Float8<KIND> {
+    type Raw = Self;
+    type Pivot = f32;
+    const WIDENS: bool = false;
+    #[inline(always)]
+    fn up(x: Self) -> f32 {
+        x.to_f32()
+    }
+    #[inline(always)]
+    fn down<P: Pivot>(p: P) -> Self {
+        Float8::from_f32(p.f32())
     }
 }
 impl Cast for f32 {

@@ -2,7 +2,7 @@
 //!
 //! The semantics are PyTorch's: float to integer truncates and, out of range, gives what x86 gives (the smallest i32 or
 //! i64; narrower types take its low bits); to bool is "not zero"; complex to real drops the imaginary part. One loop
-//! for each of the 256 pairs, for the baseline and for AVX2; `cast.rs` defines the cast of an element.
+//! for each pair, for the baseline and, but for floats of eight bits, for AVX2; `cast.rs` defines the cast of an element.
 
 use super::cast::Cast;
 use super::isa::{Isa, clear_upper, isa};
@@ -28,7 +28,9 @@ pub fn converter(src: DType, dst: DType) -> Option<ConvertFn> {
     } else if wide && (src, dst) == (DType::F32, DType::F16) {
         return Some(f16c::narrow);
     }
-    Some(with_dtype!(src, S => with_dtype!(dst, D => if wide { avx2::<S, D> } else { baseline::<S, D> })))
+    Some(with_dtype!(src, S => with_dtype!(dst, D => {
+        if wide && S::WIDENS && D::WIDENS { avx2::<S, D> } else { baseline::<S, D> }
+    })))
 }
 
 /// SAFETY: as `ConvertFn`.

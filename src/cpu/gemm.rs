@@ -93,7 +93,7 @@ unsafe fn product(
             DType::F64 => batched::<_, Plan>(a, b, old, out, [alpha, beta], then)?,
             DType::C64 => batched::<_, Library>(a, b, old, out, real.map(|x| c64::new(x, 0.0)), then)?,
             DType::C128 => batched::<_, Library>(a, b, old, out, [alpha, beta].map(|x| c128::new(x, 0.0)), then)?,
-            DType::F16 | DType::BF16 => widened(a, b, out, real)?,
+            d if d.is_narrow_float() => widened(a, b, out, real)?,
             DType::U8 => batched::<_, Wrapped<64>>(a, b, old, out, integers.map(|x| x as u8), then)?,
             DType::I8 => batched::<_, Wrapped<64>>(a, b, old, out, integers.map(|x| x as i8), then)?,
             DType::I16 => batched::<_, Wrapped<32>>(a, b, old, out, integers.map(|x| x as i16), then)?,

@@ -48,8 +48,8 @@ impl Class {
     /// The classes that compute a dtype, by preference; the second is used if a rule lacks the first.
     const fn of(d: DType) -> (Class, Class) {
         match d {
-            DType::F16 | DType::BF16 | DType::F32 => (Class::F32, Class::F32),
             DType::F64 => (Class::F64, Class::F64),
+            d if d.is_float() => (Class::F32, Class::F32),
             DType::C32 | DType::C64 => (Class::C64, Class::C128),
             DType::C128 => (Class::C128, Class::C128),
             DType::I8 | DType::I16 | DType::I32 => (Class::I32, Class::I64),

@@ -3,11 +3,13 @@
 //! Promotion is PyTorch's: tensors of one category promote within it; numbers and 0-d tensors change the result only if
 //! their category (bool < integer < floating < complex) is higher.
 
+mod float8;
 mod name;
 mod promote;
 mod scalar;
 mod truth;
 
+pub use self::float8::{Float8, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu};
 pub use self::name::Name;
 pub use self::promote::{Category, Operands, default_dtype, promote, result_category, set_default_dtype};
 pub use self::scalar::Scalar;
@@ -44,17 +46,26 @@ pub enum DType {
     U64 = 14,
     /// Complex numbers of two halves: stored as such, computed with as complex64.
     C32 = 15,
+    /// Floats of eight bits: stored as such, computed with as float32.
+    F8E4M3FN = 16,
+    F8E4M3FNUZ = 17,
+    F8E5M2 = 18,
+    F8E5M2FNUZ = 19,
+    F8E8M0FNU = 20,
 }
 
 use DType::*;
 
 impl DType {
-    pub const ALL: [DType; 16] = [Bool, U8, I8, I16, I32, I64, F16, BF16, F32, F64, C64, C128, U16, U32, U64, C32];
+    pub const ALL: [DType; 21] = [
+        Bool, U8, I8, I16, I32, I64, F16, BF16, F32, F64, C64, C128, U16, U32, U64, C32, F8E4M3FN, F8E4M3FNUZ, F8E5M2,
+        F8E5M2FNUZ, F8E8M0FNU,
+    ];
 
     /// Bytes per element.
     pub const fn size(self) -> usize {
         match self {
-            Bool | U8 | I8 => 1,
+            Bool | U8 | I8 | F8E4M3FN | F8E4M3FNUZ | F8E5M2 | F8E5M2FNUZ | F8E8M0FNU => 1,
             I16 | F16 | BF16 | U16 => 2,
             I32 | F32 | U32 | C32 => 4,
             I64 | F64 | C64 | U64 => 8,
@@ -80,6 +91,11 @@ impl DType {
             U32 => "uint32",
             U64 => "uint64",
             C32 => "complex32",
+            F8E4M3FN => "float8_e4m3fn",
+            F8E4M3FNUZ => "float8_e4m3fnuz",
+            F8E5M2 => "float8_e5m2",
+            F8E5M2FNUZ => "float8_e5m2fnuz",
+            F8E8M0FNU => "float8_e8m0fnu",
         }
     }
     /// The name that PyTorch's error messages use: `Float`, `Long`.
@@ -101,6 +117,11 @@ impl DType {
             U32 => "UInt32",
             U64 => "UInt64",
             C32 => "ComplexHalf",
+            F8E4M3FN => "Float8_e4m3fn",
+            F8E4M3FNUZ => "Float8_e4m3fnuz",
+            F8E5M2 => "Float8_e5m2",
+            F8E5M2FNUZ => "Float8_e5m2fnuz",
+            F8E8M0FNU => "Float8_e8m0fnu",
         }
     }
     /// The C++ name of the type, used in some of PyTorch's messages.
@@ -122,6 +143,11 @@ impl DType {
             U32 => "unsigned int",
             U64 => "long unsigned int",
             C32 => "c10::complex<c10::Half>",
+            F8E4M3FN => "c10::Float8_e4m3fn",
+            F8E4M3FNUZ => "c10::Float8_e4m3fnuz",
+            F8E5M2 => "c10::Float8_e5m2",
+            F8E5M2FNUZ => "c10::Float8_e5m2fnuz",
+            F8E8M0FNU => "c10::Float8_e8m0fnu",
         }
     }
     /// The prefix in test samples and debug output: `f32`.
@@ -143,6 +169,11 @@ impl DType {
             U32 => "u32",
             U64 => "u64",
             C32 => "c32",
+            F8E4M3FN => "f8e4m3fn",
+            F8E4M3FNUZ => "f8e4m3fnuz",
+            F8E5M2 => "f8e5m2",
+            F8E5M2FNUZ => "f8e5m2fnuz",
+            F8E8M0FNU => "f8e8m0fnu",
         }
     }
     /// The smallest and largest value of an integer dtype.
@@ -159,6 +190,10 @@ impl DType {
             F16 | C32 => 65504.0,
             BF16 => 3.3895313892515355e38,
             F32 | C64 => f64::from(f32::MAX),
+            F8E4M3FN => 448.0,
+            F8E4M3FNUZ => 240.0,
+            F8E5M2 | F8E5M2FNUZ => 57344.0,
+            F8E8M0FNU => 1.7014118346046923e38,
             _ => f64::MAX,
         }
     }
@@ -179,7 +214,15 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.name() == name || d.short() == name)
     }
     pub const fn is_float(self) -> bool {
-        matches!(self, F16 | BF16 | F32 | F64)
+        matches!(self.category(), Category::Float)
+    }
+    /// Floats of fewer bits than float32, with which they are computed.
+    pub const fn is_narrow_float(self) -> bool {
+        self.is_float() && self.size() < 4
+    }
+    /// Floats of eight bits, which promote with no other dtype.
+    pub const fn is_float8(self) -> bool {
+        self.is_float() && self.size() == 1
     }
     pub const fn is_complex(self) -> bool {
         matches!(self, C32 | C64 | C128)
@@ -189,19 +232,19 @@ impl DType {
         matches!(self, U8 | I8 | I16 | I32 | I64 | U16 | U32 | U64)
     }
     pub const fn is_signed(self) -> bool {
-        !matches!(self, Bool | U8 | U16 | U32 | U64)
+        !matches!(self, Bool | U8 | U16 | U32 | U64 | F8E8M0FNU)
     }
     /// Floating or complex: what may require a gradient.
     pub const fn is_differentiable(self) -> bool {
         self.is_float() || self.is_complex()
     }
     pub const fn is_storage_only(self) -> bool {
-        matches!(self, U16 | U32 | U64)
+        matches!(self, U16 | U32 | U64) || self.is_float8()
     }
     pub const fn category(self) -> Category {
         match self {
             Bool => Category::Bool,
-            F16 | BF16 | F32 | F64 => Category::Float,
+            F16 | BF16 | F32 | F64 | F8E4M3FN | F8E4M3FNUZ | F8E5M2 | F8E5M2FNUZ | F8E8M0FNU => Category::Float,
             C32 | C64 | C128 => Category::Complex,
             _ => Category::Int,
         }
@@ -268,6 +311,11 @@ element! {
     u64, U64, |s| s.to_i64() as u64, |v| Scalar::UInt(v);
     f16, F16, |s| f16::from_f64(s.to_f64()), |v| Scalar::Float(v.to_f64());
     bf16, BF16, |s| bf16::from_f64(s.to_f64()), |v| Scalar::Float(v.to_f64());
+    f8e4m3fn, F8E4M3FN, |s| f8e4m3fn::from_f32(s.to_f64() as f32), |v| Scalar::Float(v.to_f32() as f64);
+    f8e4m3fnuz, F8E4M3FNUZ, |s| f8e4m3fnuz::from_f32(s.to_f64() as f32), |v| Scalar::Float(v.to_f32() as f64);
+    f8e5m2, F8E5M2, |s| f8e5m2::from_f32(s.to_f64() as f32), |v| Scalar::Float(v.to_f32() as f64);
+    f8e5m2fnuz, F8E5M2FNUZ, |s| f8e5m2fnuz::from_f32(s.to_f64() as f32), |v| Scalar::Float(v.to_f32() as f64);
+    f8e8m0fnu, F8E8M0FNU, |s| f8e8m0fnu::from_f32(s.to_f64() as f32), |v| Scalar::Float(v.to_f32() as f64);
     f32, F32, |s| s.to_f64() as f32, |v| Scalar::Float(v as f64);
     f64, F64, |s| s.to_f64(), |v| Scalar::Float(v);
     c32, C32, |s| { let c = s.to_c128(); Complex::new(f16::from_f64(c.re), f16::from_f64(c.im)) }, |v| Scalar::Complex(v.re.to_f64(), v.im.to_f64());
@@ -322,6 +370,26 @@ macro_rules! with_dtype {
             }
             $crate::dtype::DType::BF16 => {
                 type $t = $crate::dtype::bf16;
+                $body
+            }
+            $crate::dtype::DType::F8E4M3FN => {
+                type $t = $crate::dtype::f8e4m3fn;
+                $body
+            }
+            $crate::dtype::DType::F8E4M3FNUZ => {
+                type $t = $crate::dtype::f8e4m3fnuz;
+                $body
+            }
+            $crate::dtype::DType::F8E5M2 => {
+                type $t = $crate::dtype::f8e5m2;
+                $body
+            }
+            $crate::dtype::DType::F8E5M2FNUZ => {
+                type $t = $crate::dtype::f8e5m2fnuz;
+                $body
+            }
+            $crate::dtype::DType::F8E8M0FNU => {
+                type $t = $crate::dtype::f8e8m0fnu;
                 $body
             }
             $crate::dtype::DType::F32 => {

@@ -27,9 +27,17 @@ pub fn set_default_dtype(d: DType) {
     DEFAULT.store(d as u8, Ordering::Relaxed);
 }
 
-/// The dtype that two tensors of equal rank promote to. The storage-only unsigned dtypes promote only with floats.
+/// The dtype that two tensors of equal rank promote to. The storage-only unsigned dtypes promote only with floats, floats of
+/// eight bits with nothing.
 pub fn promote(a: DType, b: DType) -> Result<DType> {
     let (ca, cb) = (a.category(), b.category());
+    if a != b && (a.is_float8() || b.is_float8()) {
+        return Err(Error::runtime(format!(
+            "Promotion for Float8 Types is not supported, attempted to promote {} and {}",
+            a.scalar_type_name(),
+            b.scalar_type_name()
+        )));
+    }
     if a != b && (a.is_storage_only() || b.is_storage_only()) && ca.max(cb) != Category::Float {
         return Err(Error::runtime(format!(
             "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {} and {}",

@@ -113,6 +113,11 @@ fn code_of(d: DType) -> (u8, u8) {
     let code = match d {
         DType::Bool => 6,
         DType::BF16 => 4,
+        DType::F8E4M3FN => 10,
+        DType::F8E4M3FNUZ => 11,
+        DType::F8E5M2 => 12,
+        DType::F8E5M2FNUZ => 13,
+        DType::F8E8M0FNU => 14,
         d if d.is_complex() => 5,
         d if d.is_float() => 2,
         d if d.is_signed() => 0,

@@ -49,7 +49,7 @@ fn kind_of(dtype: DType) -> Option<(u8, usize)> {
         DType::I8 | DType::I16 | DType::I32 | DType::I64 => b'i',
         DType::F16 | DType::F32 | DType::F64 => b'f',
         DType::C64 | DType::C128 => b'c',
-        DType::BF16 | DType::C32 => return None,
+        _ => return None,
     };
     Some((kind, dtype.size()))
 }

@@ -253,11 +253,11 @@ pub fn get_default_dtype(py: Python) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
     match super::py_types::to_dtype(d)? {
-        Some(d) if d.is_float() => {
+        Some(d) if d.is_float() && !d.is_float8() => {
             rustgrad::dtype::set_default_dtype(d);
             Ok(())
         }
-        _ => Err(raised::<PyTypeError>("only floating-point types are supported as the default type")),
+        _ => Err(raised::<PyTypeError>("only floating-point types are supported as the default type, of 16 bits or more")),
     }
 }
 /// The number of threads that one operation may use.

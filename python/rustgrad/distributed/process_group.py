@@ -20,7 +20,8 @@ _KINDS = (
 )  # fmt: skip
 _DTYPES = (
     "other", "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
-    "complex64", "complex128", "uint16", "uint32", "uint64",
+    "complex64", "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu",
 )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ __all__ = ["Graph", "TYPES", "Val", "op", "table"]
 # The number of each dtype in ONNX.
 TYPES: dict[dtype, int] = {
     _C.float32: 1, _C.uint8: 2, _C.int8: 3, _C.uint16: 4, _C.int16: 5, _C.int32: 6, _C.int64: 7, _C.bool: 9, _C.float16: 10,
-    _C.float64: 11, _C.uint32: 12, _C.uint64: 13, _C.complex64: 14, _C.complex128: 15, _C.bfloat16: 16,
+    _C.float64: 11, _C.uint32: 12, _C.uint64: 13, _C.complex64: 14, _C.complex128: 15, _C.bfloat16: 16, _C.float8_e4m3fn: 17, _C.float8_e4m3fnuz: 18, _C.float8_e5m2: 19,
+    _C.float8_e5m2fnuz: 20, _C.float8_e8m0fnu: 24,
 }  # fmt: skip
 HALVES = (_C.float16, _C.bfloat16)
 SMALL = (_C.uint8, _C.int8, _C.int16, _C.uint16)

@@ -23,7 +23,7 @@ __all__ = ["SafetensorError", "load", "load_file", "load_model", "metadata", "sa
 _DTYPES = {
     "F64": _C.float64, "F32": _C.float32, "F16": _C.float16, "BF16": _C.bfloat16, "I64": _C.int64, "I32": _C.int32,
     "I16": _C.int16, "I8": _C.int8, "U8": _C.uint8, "U16": _C.uint16, "U32": _C.uint32, "U64": _C.uint64,
-    "BOOL": _C.bool, "C64": _C.complex64,
+    "BOOL": _C.bool, "C64": _C.complex64, "F8_E4M3": _C.float8_e4m3fn, "F8_E5M2": _C.float8_e5m2, "F8_E8M0": _C.float8_e8m0fnu,
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 # The format's own limit.

@@ -21,7 +21,7 @@ pub const MOST_DIMS: usize = 64;
 /// The longest header that is read.
 const LONGEST_HEADER: u64 = 32 << 20;
 
-const DTYPES: [(&str, DType); 14] = [
+const DTYPES: [(&str, DType); 17] = [
     ("F64", DType::F64),
     ("F32", DType::F32),
     ("F16", DType::F16),
@@ -36,6 +36,9 @@ const DTYPES: [(&str, DType); 14] = [
     ("U64", DType::U64),
     ("BOOL", DType::Bool),
     ("C64", DType::C64),
+    ("F8_E4M3", DType::F8E4M3FN),
+    ("F8_E5M2", DType::F8E5M2),
+    ("F8_E8M0", DType::F8E8M0FNU),
 ];
 
 /// Whether the format has the dtype.

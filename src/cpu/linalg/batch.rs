@@ -247,8 +247,8 @@ pub fn over<W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {
     let same = first.is_some() && views.iter().all(|v| v.shape.get(..lead) == first);
     ensure(same, "batch of matrices")?;
     match views[0].dtype {
-        DType::F32 | DType::F16 | DType::BF16 => walk_lanes::<f32, W>(views, lead, work),
         DType::F64 => walk_lanes::<f64, W>(views, lead, work),
+        d if d.is_float() => walk_lanes::<f32, W>(views, lead, work),
         DType::C64 => walk::<c64, W>(views, lead, work),
         DType::C128 => walk::<c128, W>(views, lead, work),
         d => Err(Error::not_implemented(format!("not implemented for '{}'", d.scalar_type_name()))),

@@ -67,8 +67,8 @@ unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: V
     // SAFETY: the caller's promise.
     unsafe {
         match out.dtype {
-            DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
             DType::F64 => run::<f64, R>(rule, input, &reduced, out),
+            d if d.is_float() => run::<f32, R>(rule, input, &reduced, out),
             DType::C32 | DType::C64 => run::<c64, R>(rule, input, &reduced, out),
             DType::C128 => run::<c128, R>(rule, input, &reduced, out),
             _ => run::<i64, R>(rule, input, &reduced, out),
@@ -98,8 +98,8 @@ unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View)
         match input.dtype {
             d if d.is_complex() => Err(Error::runtime("max and min are not defined for complex numbers")),
             DType::U64 => Err(Error::not_implemented("not implemented for 'UInt64'; convert the tensor")),
-            DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
             DType::F64 => run::<f64, R>(rule, input, &reduced, out),
+            d if d.is_float() => run::<f32, R>(rule, input, &reduced, out),
             DType::I8 | DType::I16 | DType::I32 | DType::U16 => run::<i32, R>(rule, input, &reduced, out),
             DType::U8 | DType::Bool => run::<u8, R>(rule, input, &reduced, out),
             _ => run::<i64, R>(rule, input, &reduced, out),
@@ -148,7 +148,7 @@ unsafe fn log_sum_exp(input: View, dims: &[usize], out: View) -> Result<()> {
     unsafe {
         match out.dtype {
             DType::F64 => run::<f64, _>(LogSumExp, input, &reduced, out),
-            DType::F16 | DType::BF16 | DType::F32 => run::<f32, _>(LogSumExp, input, &reduced, out),
+            d if d.is_float() => run::<f32, _>(LogSumExp, input, &reduced, out),
             d => Err(Error::runtime(format!("logsumexp is not defined for {d}"))),
         }
     }

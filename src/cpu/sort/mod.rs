@@ -99,8 +99,8 @@ fn by_type<P: PerLine>(input: View, dim: usize, n: usize, values: View, indices:
             d if d.is_complex() => {
                 return Err(Error::not_implemented("sort: complex numbers have no order"));
             }
-            DType::F16 | DType::BF16 | DType::F32 => lines::<f32, P>(input, dim, values, indices, what)?,
             DType::F64 => lines::<f64, P>(input, dim, values, indices, what)?,
+            d if d.is_float() => lines::<f32, P>(input, dim, values, indices, what)?,
             DType::I64 | DType::U32 => lines::<i64, P>(input, dim, values, indices, what)?,
             DType::U64 => lines::<u64, P>(input, dim, values, indices, what)?,
             _ => lines::<i32, P>(input, dim, values, indices, what)?,

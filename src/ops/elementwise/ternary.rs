@@ -165,7 +165,12 @@ static LERPED: Rule =
 pub static LERP: Op = Op {
     sig: sig("lerp(Tensor self, Tensor end, Tensor weight) -> Tensor"),
     doc: "`self + weight * (end - self)`, element by element.",
-    promote: Promote::By(|c, _| same_dtype(c, &["end", "weight"])),
+    promote: Promote::By(|c, common| {
+        // A weight without dimensions promotes as a number does.
+        let weight: &[&str] = if c.tensor("weight")?.ndim() == 0 { &["end"] } else { &["end", "weight"] };
+        same_dtype(c, weight)?;
+        Ok((common, common))
+    }),
     body: elementwise(&LERPED),
     vjp: Vjp::Each(&[
         d(0, A2, |c| c.g() * (1.0 - c.arg(2)).conj()),
@@ -173,9 +178,10 @@ pub static LERP: Op = Op {
         d(2, A0 | A1, |c| c.g() * (c.arg(1) - c.arg(0)).conj()),
     ]),
     node: "LerpBackward1",
-    samples: &["f32[2,3], f32[2,3], f32[2,3](unit)", "f32[2,3], f32[3], f32[1](unit)", "c64[3], c64[3], c64[3]"],
+    samples: &["f32[2,3], f32[2,3], f32[2,3](unit)", "f32[2,3], f32[3], f32[1](unit)", "f32[2,3], f32[3], i64[]", "c64[3], c64[3], c64[3]"],
     errors: &[
         ("f32[2], i64[2], f32[2]", "RuntimeError", "expected dtype float for `end`"),
+        ("f32[2], f32[2], i64[2]", "RuntimeError", "expected dtype float for `weight`"),
         ("i64[2], i64[2], i64[2]", "RuntimeError", "not implemented for 'Long'"),
     ],
     reference: "np.where(np.abs(x2) < 0.5, x0 + x2 * (x1 - x0), x1 - (x1 - x0) * (1 - x2))",
@@ -282,7 +288,7 @@ pub static NAN_TO_NUM: Op = Op {
     forms: FMIO,
     body: decompose(|c| {
         let t = c.tensor(0)?;
-        let most = largest(t.dtype());
+        let most = t.dtype().greatest_float();
         FINITE.calls((
             t,
             c.opt_float("nan").unwrap_or(0.0),
@@ -297,16 +303,6 @@ pub static NAN_TO_NUM: Op = Op {
     out_dtype: Some(OutDType::Same),
     ..OP
 };
-
-/// The largest finite number of a dtype's real parts.
-fn largest(d: DType) -> f64 {
-    match d.to_real() {
-        DType::F16 => 65504.0,
-        DType::BF16 => 3.389_531_389_251_535_5e38,
-        DType::F32 => f64::from(f32::MAX),
-        _ => f64::MAX,
-    }
-}
 
 struct Finite;
 impl MapOrdered<4> for Finite {

@@ -38,7 +38,7 @@ pub(crate) fn matrices(t: &Tensor, name: &'static str) -> Result<()> {
         let text = format!("Expected a floating point or complex tensor as input. Got {shown}");
         return Err(Error::not_implemented(text).in_op(name));
     }
-    if matches!(d, DType::F16 | DType::BF16 | DType::C32) {
+    if d.is_narrow_float() || d == DType::C32 {
         return Err(Error::not_implemented(format!("Low precision dtypes not supported. Got {shown}")).in_op(name));
     }
     Ok(())

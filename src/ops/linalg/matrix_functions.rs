@@ -4,7 +4,6 @@ use super::checks::*;
 use super::solve::{INV, SOLVE};
 use crate::cpu::linalg::exponential;
 use crate::cpu::linalg::{At, Batch, Field};
-use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::movement::copy::COPY_;
@@ -78,7 +77,7 @@ pub static MATRIX_EXP: Op = Op {
     body: kernel(
         |c| {
             let (a, name) = (c.tensor(0)?, "linalg.matrix_exp");
-            let half = matches!(a.dtype(), DType::F16 | DType::BF16);
+            let half = a.dtype().is_narrow_float();
             if half {
                 square_of_any(a, name)?
             } else {

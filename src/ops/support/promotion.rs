@@ -170,30 +170,12 @@ pub fn same_dtype(c: &Call, names: &[&str]) -> Result<(DType, DType)> {
         if let Some(t) = c.opt_tensor(name).filter(|t| t.dtype() != d) {
             return Err(Error::runtime(format!(
                 "expected dtype {} for `{name}` but got dtype {}",
-                c_name(d),
-                c_name(t.dtype())
+                d.cpp_name(),
+                t.dtype().cpp_name()
             )));
         }
     }
     Ok((d, d))
-}
-
-/// The dtype's name in C++, as PyTorch's message has it.
-fn c_name(d: DType) -> &'static str {
-    match d {
-        DType::F32 => "float",
-        DType::F64 => "double",
-        DType::I64 => "long int",
-        DType::I32 => "int",
-        DType::I16 => "short int",
-        DType::I8 => "signed char",
-        DType::U8 => "unsigned char",
-        DType::F16 => "c10::Half",
-        DType::BF16 => "c10::BFloat16",
-        DType::C64 => "c10::complex<float>",
-        DType::C128 => "c10::complex<double>",
-        d => d.name(),
-    }
 }
 
 /// For integer division: no bool.

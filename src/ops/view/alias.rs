@@ -150,7 +150,7 @@ pub static VIEW_AS_COMPLEX: Op = Op {
     forms: F,
     body: Body::ViewAs(|c| {
         let t = c.tensor(0)?;
-        if !t.dtype().is_float() || t.dtype() == DType::BF16 {
+        if !matches!(t.dtype(), DType::F16 | DType::F32 | DType::F64) {
             let class = if t.dtype().is_complex() { Class::Type } else { Class::NotImplemented };
             return Err(Error::new(
                 class,

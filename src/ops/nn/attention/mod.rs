@@ -146,7 +146,7 @@ fn check(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>) ->
 /// Attention by other ops: (output, weights), both in the dtype of the query. Half types are computed in float32.
 fn composed([query, key, value]: [&Tensor; 3], o: &Options) -> Result<[Term; 2]> {
     let dtype = query.dtype();
-    let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
+    let wide = if dtype.is_narrow_float() { DType::F32 } else { dtype };
     let [q, mut k, mut v] = [query, key, value].map(|t| Term::from(t).to_dtype(wide));
     if o.gqa {
         (k, v) = (grouped(query, key, k)?, grouped(query, value, v)?);

@@ -86,7 +86,7 @@ fn statistic_dtype(x: &Tensor, parameters: &[Option<&Tensor>]) -> Result<DType> 
     }
     let problem = if parameters.iter().flatten().any(|t| t.dtype() != DType::F32) {
         "mixed dtype (CPU): expect parameter to have scalar type of Float"
-    } else if !matches!(x.dtype(), DType::F16 | DType::BF16) {
+    } else if !x.dtype().is_narrow_float() {
         "mixed dtype (CPU): all inputs must share same datatype."
     } else {
         return Ok(DType::F32);
@@ -138,7 +138,7 @@ fn recorded(c: &VjpCtx, s: Saved) -> [Term; 3] {
     let [n, channels, l] = sizes(&c.shape(0)).map(|d| d as i64);
     let groups = s.groups.map_or(channels, |g| g as i64);
     let each = channels / groups;
-    let half = matches!(c.meta_of(0).dtype, DType::F16 | DType::BF16);
+    let half = c.meta_of(0).dtype.is_narrow_float();
     let wide = |t: Term| if half { t.to_dtype(DType::F32) } else { t };
     let shape = [n, groups, each, l];
     let (x, g) = (wide(s.input.reshape(&shape)), wide(c.g().reshape(&shape)));

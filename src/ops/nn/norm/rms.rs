@@ -40,7 +40,7 @@ fn run(c: &Call) -> Result<Outputs> {
     let x = c.tensor(0)?;
     let dims: Ints = (-(c.ints("normalized_shape")?.len() as i64)..0).collect();
     // Half precision is computed in float32.
-    let (half, double) = (matches!(x.dtype(), DType::F16 | DType::BF16), matches!(x.dtype(), DType::F64 | DType::C128));
+    let (half, double) = (x.dtype().is_narrow_float(), matches!(x.dtype(), DType::F64 | DType::C128));
     let dense = CONTIGUOUS.call((x, Value::Format(x.layout().channels_format())));
     let wide = if half { dense.to_dtype(DType::F32) } else { dense };
     let eps = c.opt_float("eps").unwrap_or(if double { f64::EPSILON } else { f64::from(f32::EPSILON) });
