@@ -369,3 +369,18 @@ def test_kron_of_more_elements_than_there_can_be():
     wide = torch.ones(1).expand(2**40)
     with pytest.raises(RuntimeError):
         torch.kron(wide, wide)
+
+
+@pytest.mark.parametrize("weight", [1, True, 0.25])
+def test_a_weight_of_lerp_without_dimensions_promotes_as_a_number(torch, weight):
+    """As in PyTorch; a weight with dimensions has the dtype of the ends."""
+    start, end = torch.zeros(3), torch.full((3,), 4.0)
+    for dtype in (torch.float64, torch.int64, torch.float16) if weight == 1 else (None,):
+        got = torch.lerp(start, end, torch.tensor(weight, dtype=dtype))
+        assert got.dtype is torch.float32 and got.tolist() == [4.0 * weight] * 3
+    slope = torch.tensor(0.25, dtype=torch.float64, requires_grad=True)
+    torch.lerp(start, end, slope).sum().backward()
+    assert slope.grad.dtype is torch.float64 and slope.grad.item() == 12.0
+    assert torch.lerp(torch.zeros(()), torch.ones(()), torch.tensor(0.5, dtype=torch.float64)).dtype is torch.float64
+    with pytest.raises(RuntimeError, match="expected dtype float for `weight`"):
+        torch.lerp(start, end, torch.ones(3, dtype=torch.int64))

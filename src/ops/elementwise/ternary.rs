@@ -178,7 +178,7 @@ pub static LERP: Op = Op {
         d(2, A0 | A1, |c| c.g() * (c.arg(1) - c.arg(0)).conj()),
     ]),
     node: "LerpBackward1",
-    samples: &["f32[2,3], f32[2,3], f32[2,3](unit)", "f32[2,3], f32[3], f32[1](unit)", "f32[2,3], f32[3], i64[]", "c64[3], c64[3], c64[3]"],
+    samples: &["f32[2,3], f32[2,3], f32[2,3](unit)", "f32[2,3], f32[3], f32[1](unit)", "c64[3], c64[3], c64[3]"],
     errors: &[
         ("f32[2], i64[2], f32[2]", "RuntimeError", "expected dtype float for `end`"),
         ("f32[2], f32[2], i64[2]", "RuntimeError", "expected dtype float for `weight`"),
