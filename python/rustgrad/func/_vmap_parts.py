@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import _C
 from .._base import Tensor, cat
-from ..utils._pytree import tree_flatten, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from . import _vmap
 
 __all__ = ["add_batch_dim", "is_marked", "maybe_remove_batch_dim", "remove_batch_dim", "run"]
@@ -100,7 +100,8 @@ def run(
     """Maps `func` with the parts of the module `parts`."""
     size, flat_dims, flat_args, args_spec = parts._process_batched_inputs(in_dims, args, func)
     level = len(_vmap.modes.all) + 1
-    given, spec = tree_flatten(parts._create_batched_inputs(flat_dims, flat_args, level, args_spec))
+    arguments = parts._create_batched_inputs(flat_dims, flat_args, level, args_spec)
+    given, spec = tree_flatten(arguments)
     marks = {id(value): mark for value in given if (mark := _mark_of(value, level, False))}
     results: list[Any] = []
     tree: Any = None
@@ -109,6 +110,7 @@ def run(
         nonlocal results, tree
         by_mark = dict(zip(marks, examples, strict=True))
         inputs = tree_unflatten([by_mark.get(id(value), value) for value in given], spec)
+        _lock_again(arguments, inputs)
         results, tree = tree_flatten(parts._unwrap_batched(func(*inputs, **kwargs), out_dims, level, size, func))
         return [mark.tensor for value in results if (mark := _mark_of(value, level, True))]
 
@@ -125,6 +127,14 @@ def run(
         if mark := _mark_of(value, level, True):
             results[i] = _joined(name, next(made), [n for _, n in _pieces([], size, chunk_size, "")], mark.dim)
     return tree_unflatten(results, tree)
+
+
+def _lock_again(old: Any, new: Any) -> None:
+    """Locks the containers of a tree that was built anew where those of the old one are locked against writes."""
+    pairs = (tree_leaves(tree, is_leaf=lambda x: callable(getattr(x, "lock_", None))) for tree in (old, new))
+    for before, after in zip(*pairs, strict=True):
+        if getattr(before, "is_locked", False) is True and after is not before:
+            after.lock_()
 
 
 def _pieces(marks: Any, size: int, chunk_size: int | None, randomness: str) -> Any:
