@@ -2,14 +2,17 @@
 
 Such a library (tensordict) assigns its functions to `_functorch.vmap._process_batched_inputs`, `_create_batched_inputs` and
 `_unwrap_batched`, and these call `_add_batch_dim` and `_remove_batch_dim` for the tensors in a container. There they hide and
-show a dimension. Here, where a function sees one example, they make a *mark*: a tensor of the shape that the caller
-expects, which names the tensor and the dimension that are meant. Marks in the tree of arguments become examples, marks in the tree of
-results become batches. A mark may be kept by its container and come back in a later call.
+show a dimension. Here, where a function sees one example, each part is called twice. The first time those calls return *marks*:
+tensors of the shape that the caller expects, which name the tensor and the dimension that are meant. The second time they return what the
+marks stand for, an example or a batch. A container may keep what it was given, and answer from that: then marks are left in
+the tree, and it is built anew without them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .. import _C
@@ -29,7 +32,15 @@ class _Mark(NamedTuple):
     result: bool
 
 
+class _Giving(threading.local):
+    """What stands for a tensor and a dimension, by `_Mark`s without their tensor, while parts are called for the second time."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Tensor] = {}
+
+
 _KEY = "_vmap_mark"
+_giving = _Giving()
 
 
 def _mark_of(value: Any, level: int, result: bool) -> _Mark | None:
@@ -37,9 +48,18 @@ def _mark_of(value: Any, level: int, result: bool) -> _Mark | None:
     return mark if mark is not None and (mark.level, mark.result) == (level, result) else None
 
 
-def _marked(like: Tensor, *mark: Any) -> Tensor:
-    setattr(like, _KEY, _Mark(*mark))
-    return like
+def _key(mark: _Mark) -> Any:
+    return id(mark.tensor), *mark[1:]
+
+
+def _stand_in(mark: _Mark, make: Callable[[], Tensor]) -> Tensor:
+    """What stands for a mark, if that is known, or a new tensor as the mark."""
+    if (found := _giving.known.get(_key(mark))) is not None:
+        return found
+    with _C.DisableTorchFunctionSubclass():
+        made = make()
+    setattr(made, _KEY, mark)
+    return made
 
 
 def is_marked(value: Tensor) -> bool:
@@ -49,23 +69,24 @@ def is_marked(value: Tensor) -> bool:
 
 
 def add_batch_dim(tensor: Tensor, in_dim: int, level: int) -> Tensor:
-    """The mark of a tensor whose dimension `in_dim` is the batch, of the shape of one example."""
-    with _C.DisableTorchFunctionSubclass():
-        dim = in_dim % max(tensor.dim(), 1)
-        if tensor.size(dim):
-            return _marked(tensor.select(dim, 0), tensor, dim, level, False)
-        return _marked(tensor.new_ones([*tensor.shape[:dim], *tensor.shape[dim + 1 :]]), tensor, dim, level, False)
+    """What stands for the examples of a tensor, whose dimension `in_dim` is the batch; of the shape of one example."""
+    dim = in_dim % max(tensor.dim(), 1)
+
+    def one_example() -> Tensor:
+        shape = [*tensor.shape[:dim], *tensor.shape[dim + 1 :]]
+        return tensor.select(dim, 0) if tensor.size(dim) else tensor.new_ones(shape)
+
+    return _stand_in(_Mark(tensor, dim, level, False), one_example)
 
 
 def remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
-    """The mark of a result, of the shape that it has with the batch at `out_dim`."""
-    with _C.DisableTorchFunctionSubclass():
-        n = tensor.dim() + 1
-        if not -n <= out_dim < n:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {out_dim})")
-        dim = out_dim % n
-        shape = [*tensor.shape[:dim], batch_size, *tensor.shape[dim:]]
-        return _marked(tensor.unsqueeze(dim).expand(shape), tensor, dim, level, True)
+    """What stands for a result, of the shape that it has with the batch at `out_dim`."""
+    n = tensor.dim() + 1
+    if not -n <= out_dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {out_dim})")
+    dim = out_dim % n
+    shape = [*tensor.shape[:dim], batch_size, *tensor.shape[dim:]]
+    return _stand_in(_Mark(tensor, dim, level, True), lambda: tensor.unsqueeze(dim).expand(shape))
 
 
 def maybe_remove_batch_dim(name: str, value: Any, level: int, batch_size: int, out_dim: int | None) -> Any:
@@ -74,17 +95,47 @@ def maybe_remove_batch_dim(name: str, value: Any, level: int, batch_size: int, o
     Raises:
         ValueError: something else than a tensor has a batch dimension.
     """
+    if isinstance(value, Tensor):
+        if out_dim is not None:
+            return remove_batch_dim(value, level, batch_size, out_dim)
+        return _stand_in(_Mark(value, None, level, True), lambda: value.view_as(value))
     if out_dim is None:
-        if not isinstance(value, Tensor):
-            return value
-        with _C.DisableTorchFunctionSubclass():
-            return _marked(value.view_as(value), value, None, level, True)
-    if not isinstance(value, Tensor):
-        raise ValueError(
-            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set out_dims= "
-            "to None for output?"
-        )
-    return remove_batch_dim(value, level, batch_size, out_dim)
+        return value
+    raise ValueError(
+        f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set out_dims= "
+        "to None for output?"
+    )
+
+
+@contextmanager
+def _given(known: dict[Any, Tensor]) -> Iterator[None]:
+    before, _giving.known = _giving.known, known
+    try:
+        yield
+    finally:
+        _giving.known = before
+
+
+def _without_marks(call: Callable[[], Any], marks: list[_Mark], values: Any) -> Any:
+    """What a part returns, with values in the place of the marks that it returned before."""
+    known = {_key(mark): value for mark, value in zip(marks, values, strict=True)}
+    level, result = (marks[0].level, marks[0].result) if marks else (0, False)
+    with _given(known):
+        tree = call()
+    leaves, spec = tree_flatten(tree)
+    if not any(_mark_of(value, level, result) for value in leaves):
+        return tree
+    leaves = [known[_key(mark)] if (mark := _mark_of(value, level, result)) else value for value in leaves]
+    return _lock_again(tree, tree_unflatten(leaves, spec))
+
+
+def _lock_again(old: Any, new: Any) -> Any:
+    """`new`, in which containers are locked where those of the old tree are locked against writes."""
+    pairs = (tree_leaves(tree, is_leaf=lambda x: callable(getattr(x, "lock_", None))) for tree in (old, new))
+    for before, after in zip(*pairs, strict=True):
+        if getattr(before, "is_locked", False) is True and after is not before:
+            after.lock_()
+    return new
 
 
 def run(
@@ -100,54 +151,49 @@ def run(
     """Maps `func` with the parts of the module `parts`."""
     size, flat_dims, flat_args, args_spec = parts._process_batched_inputs(in_dims, args, func)
     level = len(_vmap.modes.all) + 1
-    arguments = parts._create_batched_inputs(flat_dims, flat_args, level, args_spec)
-    given, spec = tree_flatten(arguments)
-    marks = {id(value): mark for value in given if (mark := _mark_of(value, level, False))}
-    results: list[Any] = []
-    tree: Any = None
+
+    def marks_in(tree: Any, result: bool) -> list[_Mark]:
+        marks = (_mark_of(value, level, result) for value in tree_leaves(tree))
+        return [*{_key(mark): mark for mark in marks if mark}.values()]
+
+    def inputs() -> Any:
+        return parts._create_batched_inputs(flat_dims, flat_args, level, args_spec)
+
+    def outputs() -> Any:
+        return parts._unwrap_batched(output, out_dims, level, size, func)
+
+    given, results, output = marks_in(inputs(), False), [], None
 
     def one_example(examples: Any) -> list[Tensor]:
-        nonlocal results, tree
-        by_mark = dict(zip(marks, examples, strict=True))
-        inputs = tree_unflatten([by_mark.get(id(value), value) for value in given], spec)
-        _lock_again(arguments, inputs)
-        results, tree = tree_flatten(parts._unwrap_batched(func(*inputs, **kwargs), out_dims, level, size, func))
-        return [mark.tensor for value in results if (mark := _mark_of(value, level, True))]
+        nonlocal output, results
+        output = func(*_without_marks(inputs, given, examples), **kwargs)
+        results = marks_in(outputs(), True)
+        return [mark.tensor for mark in results]
 
     runs = []
-    for part, n in _pieces([*marks.values()], size, chunk_size, randomness):
-        _vmap.modes.all.append(randomness)
-        try:
-            runs.append(_C._vmap(one_example, part, [mark.dim for mark in marks.values()], n, randomness))
-        finally:
-            _vmap.modes.all.pop()
-    made = zip(*runs, strict=True)
-    name = _vmap._name(func)
-    for i, value in enumerate(results):
-        if mark := _mark_of(value, level, True):
-            results[i] = _joined(name, next(made), [n for _, n in _pieces([], size, chunk_size, "")], mark.dim)
-    return tree_unflatten(results, tree)
-
-
-def _lock_again(old: Any, new: Any) -> None:
-    """Locks the containers of a tree that was built anew where those of the old one are locked against writes."""
-    pairs = (tree_leaves(tree, is_leaf=lambda x: callable(getattr(x, "lock_", None))) for tree in (old, new))
-    for before, after in zip(*pairs, strict=True):
-        if getattr(before, "is_locked", False) is True and after is not before:
-            after.lock_()
-
-
-def _pieces(marks: Any, size: int, chunk_size: int | None, randomness: str) -> Any:
-    """(tensors, number of examples) for each call; randomness "same" starts each from one state."""
-    step = chunk_size or size or 1
-    states = _C._rng_states() if randomness == "same" and step < size else None
-    for start in range(0, max(size, 1), step):
+    sizes = [n for _, n in _pieces(size, chunk_size)]
+    states = _C._rng_states() if randomness == "same" and len(sizes) > 1 else None
+    for start, n in _pieces(size, chunk_size):
         if states is not None:
             _C._set_rng_states(*states)
-        n = min(step, size - start)
-        yield [mark.tensor if n == size else mark.tensor.narrow(mark.dim, start, n) for mark in marks], n
+        part = [m.tensor if n == size else m.tensor.narrow(m.dim, start, n) for m in given]
+        _vmap.modes.all.append(randomness)
+        try:
+            runs.append(_C._vmap(one_example, part, [mark.dim for mark in given], n, randomness))
+        finally:
+            _vmap.modes.all.pop()
+    name = _vmap._name(func)
+    values = [_joined(name, made, sizes, mark.dim) for mark, made in zip(results, zip(*runs, strict=True), strict=True)]
+    return _without_marks(outputs, results, values)
 
 
-def _joined(name: str, pieces: Any, sizes: list[int], dim: int | None) -> Tensor:
-    placed = [_vmap._placed(name, value, batched, n, dim) for (value, batched), n in zip(pieces, sizes, strict=True)]
+def _pieces(size: int, chunk_size: int | None) -> list[tuple[int, int]]:
+    """(first example, number of examples) of each call."""
+    step = chunk_size or size or 1
+    return [(start, min(step, size - start)) for start in range(0, max(size, 1), step)]
+
+
+def _joined(name: str, made: Any, sizes: list[int], dim: int | None) -> Tensor:
+    """One result from those of all calls."""
+    placed = [_vmap._placed(name, value, batched, n, dim) for (value, batched), n in zip(made, sizes, strict=True)]
     return placed[0] if dim is None or len(placed) == 1 else cat(placed, dim)
