@@ -13,7 +13,11 @@ from typing import Any
 _OWN = __package__
 # Packages that PyTorch brings beside its own, and the modules in its extension module.
 _BESIDE = {"functorch": f"{_OWN}._functorch_names"}
-IN_EXTENSION = {"_functorch": f"{_OWN}._functorch_natives", "_nn": f"{_OWN}._nn_natives"}
+IN_EXTENSION = {
+    "_distributed_rpc": f"{_OWN}.distributed.rpc",
+    "_functorch": f"{_OWN}._functorch_natives",
+    "_nn": f"{_OWN}._nn_natives",
+}
 
 
 class _Finder:
