@@ -23,7 +23,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "_sources _subclasses _tensor_str _utils_internal _vendor _weights_only_unpickler torch_version",
         "_symbolic": "_shape_as_tensor legacy_contiguous_format sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
         "_higher_order_ops.control_flow": "cond while_loop",
-        "_utils_names": "classproperty",
+        "_utils_names": "classproperty set_vital",
         "storage": "StorageBase=UntypedStorage",
         "nn._functional_names": "_log_softmax_backward_data _softmax_backward_data",
     },
@@ -66,6 +66,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "distributed.fsdp.api": "FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig "
         "OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig StateDictConfig StateDictSettings",
     },
+    "hub": {"_progress": "tqdm"},
     "jit": {
         ".": "_script _trace annotations",
         "jit._script": "RecursiveScriptModule",
@@ -129,6 +130,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "utils._checkpoint_names": "_default_meta_extractor _get_autocast_kwargs _get_device_module _infer_device_type"
     },
     "utils.data": {
+        "utils.data.dataloader": "_DatasetKind",
         ".": "_utils datapipes graph graph_settings",
         "utils.data.datapipes.datapipe": "DFIterDataPipe DataChunk IterDataPipe MapDataPipe",
         "utils.data.datapipes._decorator": "argument_validation functional_datapipe guaranteed_datapipes_determinism "

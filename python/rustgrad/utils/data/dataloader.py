@@ -15,6 +15,7 @@ from . import _collate, _pipes
 from ._collate import default_collate as default_collate
 from ._collate import default_convert as default_convert
 from ._threads import ThreadPool
+from ._worker import get_worker_info as get_worker_info
 from .dataset import Dataset, IterableDataset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
 
@@ -29,9 +30,29 @@ T_co = TypeVar("T_co", covariant=True)
 _collate_fn_t = Callable[[list[Any]], Any]
 
 
+_worker_init_fn_t = Callable[[int], None]
+
+
 class _DatasetKind:
     Map = 0
     Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
+        """The object that gets the batches of a data set, for libraries with a loader of their own."""
+        from ._utils import fetch
+
+        cls = fetch._MapDatasetFetcher if kind == _DatasetKind.Map else fetch._IterableDatasetFetcher
+        return cls(dataset, auto_collation, collate_fn, drop_last)
+
+
+def _sharding_worker_init_fn(worker_init_fn: Any, world_size: int, rank_id: int, worker_id: int) -> None:
+    """Divides the pipe of a worker among the workers of all processes, then calls `worker_init_fn`."""
+    info = get_worker_info()
+    assert info is not None
+    _pipes.shard(info.dataset, info.num_workers * world_size, worker_id * world_size + rank_id)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
 
 
 # As `multiprocessing_context`: workers are threads of this process.
@@ -66,8 +87,17 @@ def _requests(loader: Any) -> Iterator[Any]:
 class _BaseDataLoaderIter:
     """An iterator over the batches of one pass, which knows how many there are.
 
-    Of the loader it reads what is public and PyTorch's names: libraries give it loaders of their own.
+    Of the loader it reads what is public and PyTorch's names: libraries give it loaders of their own. An iterator of theirs
+    has PyTorch's names too: `_next_index`, `_reset`, `_base_seed`, and the loader's settings.
     """
+
+    _own = False
+    _OF_LOADER = {
+        name if name[0] == "_" else f"_{name}": name
+        for name in "_auto_collation _dataset_kind _index_sampler collate_fn drop_last num_workers persistent_workers "
+        "pin_memory pin_memory_device prefetch_factor timeout".split()
+    }
+    _rank, _world_size = 0, 1
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
@@ -75,6 +105,25 @@ class _BaseDataLoaderIter:
         self._num_yielded = 0
         self._shared_seed = _pipes.draw_shared_seed(loader.dataset, loader.generator)
         self._IterableDataset_len_called = loader._IterableDataset_len_called
+        if not self._own:
+            self._sampler_iter = iter(loader._index_sampler)
+            self._base_seed = _draw_seed(loader)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _BaseDataLoaderIter._OF_LOADER:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return getattr(self._loader, self._OF_LOADER[name])
+
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        """Begins another pass."""
+        self._sampler_iter = iter(loader._index_sampler)
+        self._num_yielded = 0
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
+        if not first_iter:
+            self._shared_seed = _pipes.draw_shared_seed(loader.dataset, loader.generator)
+
+    def _next_index(self) -> Any:
+        return next(self._sampler_iter)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -112,6 +161,8 @@ class _BaseDataLoaderIter:
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Batches made in the calling thread."""
 
+    _own = True
+
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         _draw_seed(loader)
@@ -126,6 +177,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 class _ThreadedDataLoaderIter(_BaseDataLoaderIter):
     """Batches made in threads."""
 
+    _own = True
+
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         self._batches = loader._iterate_threads()
@@ -136,6 +189,8 @@ class _ThreadedDataLoaderIter(_BaseDataLoaderIter):
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Batches made in processes, which end with the pass unless they are persistent."""
+
+    _own = True
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         from ._processes import ProcessPool
@@ -308,7 +363,6 @@ class DataLoader(Generic[T_co]):
         self.generator = generator
         self.persistent_workers = persistent_workers
         self.in_order = in_order
-        self._iterable = isinstance(dataset, IterableDataset)
         self._pool = None
         # The length of an iterable data set, once it was asked for: iterators warn when they exceed it.
         self._IterableDataset_len_called: int | None = None
@@ -337,6 +391,7 @@ class DataLoader(Generic[T_co]):
         if collate_fn is None:
             collate_fn = _collate.default_convert if batch_sampler is None else _collate.default_collate
         self.collate_fn = collate_fn
+        self.__initialized = True
 
     @staticmethod
     def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
@@ -389,8 +444,20 @@ class DataLoader(Generic[T_co]):
         return context
 
     @property
+    def _iterable(self):
+        return isinstance(self.dataset, IterableDataset)
+
+    @property
     def _dataset_kind(self):
-        return _DatasetKind.Iterable if isinstance(self.dataset, IterableDataset) else _DatasetKind.Map
+        return _DatasetKind.Iterable if self._iterable else _DatasetKind.Map
+
+    @_dataset_kind.setter
+    def _dataset_kind(self, kind):
+        if kind != self._dataset_kind:
+            raise ValueError(f"_dataset_kind: expected {self._dataset_kind}, that of the data set, got {kind}")
+
+    def check_worker_number_rationality(self) -> None:
+        """Nothing to do: the constructor warns of more workers than processors."""
 
     @property
     def multiprocessing_context(self) -> Any:
@@ -419,7 +486,7 @@ class DataLoader(Generic[T_co]):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
-            if "collate_fn" in self.__dict__:
+            if "_DataLoader__initialized" in self.__dict__:
                 raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
@@ -440,6 +507,9 @@ class DataLoader(Generic[T_co]):
     @property
     def _iterator(self):
         """Of persistent workers: an iterator by which they are seen and ended; None without them."""
+        if "_pool" not in self.__dict__:
+            # A loader of a library, which makes its iterators itself.
+            return self.__dict__.get("_own_iterator")
         if self._pool is None or self._context == THREAD:
             return None
         kept = object.__new__(_MultiProcessingDataLoaderIter)
@@ -448,7 +518,9 @@ class DataLoader(Generic[T_co]):
 
     @_iterator.setter
     def _iterator(self, iterator):
-        if iterator is None and (kept := self._iterator) is not None:
+        if "_pool" not in self.__dict__:
+            self.__dict__["_own_iterator"] = iterator
+        elif iterator is None and (kept := self._iterator) is not None:
             kept._shutdown_workers()
 
     def _iterate_threads(self):
