@@ -3,7 +3,6 @@
 import importlib
 
 import pytest
-
 import rustgrad as torch
 from rustgrad.utils import _pytree
 

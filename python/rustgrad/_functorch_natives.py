@@ -19,7 +19,9 @@ __all__ = ["get_unwrapped", "is_batchedtensor", "is_functorch_wrapped_tensor", "
 
 def is_batchedtensor(tensor: Any) -> bool:
     """Whether a tensor differs from example to example of a `vmap` that is running."""
-    return isinstance(tensor, Tensor) and (is_marked(tensor) or (_C._vmap_depth() > 0 and _C._vmap_is_batched([tensor])))
+    return isinstance(tensor, Tensor) and (
+        is_marked(tensor) or (_C._vmap_depth() > 0 and _C._vmap_is_batched([tensor]))
+    )
 
 
 def is_gradtrackingtensor(tensor: Any) -> bool:

@@ -55,7 +55,10 @@ _NAMES: dict[str, dict[str, str]] = {
         "launcher nn optim rpc run tensor utils",
         "distributed.device_mesh": "DeviceMesh init_device_mesh",
     },
-    "distributed.distributed_c10d": {"distributed.constants": "default_pg_nccl_timeout"},
+    "distributed.distributed_c10d": {
+        "distributed.constants": "default_pg_nccl_timeout",
+        "distributed.group": "_get_global_rank=get_global_rank",
+    },
     "distributed.fsdp": {
         ".": "api fully_sharded_data_parallel wrap",
         "distributed.fsdp.api": "CPUOffloadPolicy FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig "

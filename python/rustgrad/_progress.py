@@ -13,7 +13,12 @@ class _Count:
     """As `tqdm.tqdm` for what programs call: `total` is the number of steps, or None; `disable` shows nothing."""
 
     def __init__(
-        self, iterable: Iterable[Any] | None = None, desc: str = "", total: int | None = None, disable: bool = False, **_: Any
+        self,
+        iterable: Iterable[Any] | None = None,
+        desc: str = "",
+        total: int | None = None,
+        disable: bool = False,
+        **_: Any,
     ) -> None:
         self.iterable, self.desc, self.disable, self.n = iterable, desc, disable, 0
         self.total = len(iterable) if total is None and hasattr(iterable, "__len__") else total  # type: ignore[arg-type]

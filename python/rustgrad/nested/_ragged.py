@@ -222,7 +222,8 @@ class Sizes:
         raise KeyError(source)
 
     def __setitem__(self, source: Tensor, size: NestedInt) -> None:
-        self._said[id(source)] = (weakref.ref(source, lambda _, key=id(source): self._said.pop(key, None)), size)  # type: ignore[misc]
+        key = id(source)
+        self._said[key] = (weakref.ref(source, lambda _: self._said.pop(key, None)), size)  # type: ignore[misc]
 
 
 SIZES = Sizes()
