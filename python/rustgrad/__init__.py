@@ -211,13 +211,16 @@ _alias.install()
 def _private(name):
     """A name of PyTorch's extension module that ours does not have."""
     if name[:2] != "__":
+        if name in _alias.IN_EXTENSION:
+            return _importlib.import_module(_alias.IN_EXTENSION[name])
         names = _importlib.import_module(f"{__package__}._native_names").NAMES
         if name in names:
             return names[name]
     raise AttributeError(f"module '{_C.__name__}' has no attribute '{name}'")
 
 
-_C.__getattr__ = _private
+# `import torch._C._functorch`: modules in it are found by `_alias`.
+_C.__getattr__, _C.__path__ = _private, []
 
 
 def __getattr__(name):

@@ -11,14 +11,22 @@ from types import ModuleType
 from typing import Any
 
 _OWN = __package__
-# Packages that PyTorch brings beside its own.
+# Packages that PyTorch brings beside its own, and the modules in its extension module.
 _BESIDE = {"functorch": f"{_OWN}._functorch_names"}
+IN_EXTENSION = {
+    "_distributed_rpc": f"{_OWN}.distributed.rpc",
+    "_functorch": f"{_OWN}._functorch_natives",
+    "_nn": f"{_OWN}._nn_natives",
+}
 
 
 class _Finder:
     """Finds `torch.x.y` as `rustgrad.x.y`; anything else, and the real PyTorch, is left to others."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        parent, _, last = name.rpartition(".")
+        if parent == f"{_OWN}._C" and last in IN_EXTENSION:
+            return ModuleSpec(name, self)  # type: ignore[arg-type]
         if not name.startswith("torch.") and name not in _BESIDE:
             return None
         if sys.modules.get("torch") is not sys.modules[_OWN]:
@@ -26,7 +34,9 @@ class _Finder:
         return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        name = _BESIDE.get(spec.name) or _OWN + spec.name.removeprefix("torch")
+        parent, _, last = spec.name.rpartition(".")
+        own = _OWN + spec.name.removeprefix("torch")
+        name = _BESIDE.get(spec.name) or (IN_EXTENSION[last] if parent == f"{_OWN}._C" else own)
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:

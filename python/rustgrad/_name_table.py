@@ -23,7 +23,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "_sources _subclasses _tensor_str _utils_internal _vendor _weights_only_unpickler torch_version",
         "_symbolic": "_shape_as_tensor legacy_contiguous_format sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
         "_higher_order_ops.control_flow": "cond while_loop",
-        "_utils_names": "classproperty",
+        "_utils_names": "classproperty set_vital",
+        "storage": "StorageBase=UntypedStorage",
         "nn._functional_names": "_log_softmax_backward_data _softmax_backward_data",
     },
     "_dynamo": {".": "exc external_utils utils", "_dynamo.external_utils": "optimize"},
@@ -36,7 +37,7 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "_utils": {
         "_utils_names": "_ClassPropertyDescriptor _get_all_device_indices _get_available_device_type _get_current_device_index "
-        "_get_device_attr _get_obj_state _handle_complex _import_dotted_name _rebuild_wrapper_subclass _reorder_tensors_as "
+        "_get_device_attr _get_device_module _get_obj_state _handle_complex _import_dotted_name _rebuild_wrapper_subclass _reorder_tensors_as "
         "_set_obj_state _take_tensors _to _type classproperty cpu_count is_compiling render_call try_import",
     },
     "autograd": {
@@ -54,7 +55,10 @@ _NAMES: dict[str, dict[str, str]] = {
         "launcher nn optim rpc run tensor utils",
         "distributed.device_mesh": "DeviceMesh init_device_mesh",
     },
-    "distributed.distributed_c10d": {"distributed.constants": "default_pg_nccl_timeout"},
+    "distributed.distributed_c10d": {
+        "distributed.constants": "default_pg_nccl_timeout",
+        "distributed.group": "_get_global_rank=get_global_rank",
+    },
     "distributed.fsdp": {
         ".": "api fully_sharded_data_parallel wrap",
         "distributed.fsdp.api": "CPUOffloadPolicy FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig "
@@ -65,6 +69,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "distributed.fsdp.api": "FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig "
         "OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig StateDictConfig StateDictSettings",
     },
+    "hub": {"_progress": "tqdm"},
     "jit": {
         ".": "_script _trace annotations",
         "jit._script": "RecursiveScriptModule",
@@ -128,11 +133,13 @@ _NAMES: dict[str, dict[str, str]] = {
         "utils._checkpoint_names": "_default_meta_extractor _get_autocast_kwargs _get_device_module _infer_device_type"
     },
     "utils.data": {
+        "utils.data.dataloader": "_DatasetKind",
         ".": "_utils datapipes graph graph_settings",
         "utils.data.datapipes.datapipe": "DFIterDataPipe DataChunk IterDataPipe MapDataPipe",
         "utils.data.datapipes._decorator": "argument_validation functional_datapipe guaranteed_datapipes_determinism "
         "non_deterministic runtime_validation runtime_validation_disabled",
     },
+    "utils.data._utils.worker": {"utils.data._process_main": "_generate_state"},
     "utils.data.dataset": {"utils.data.dataset": "_T_co=T_co"},
 }
 

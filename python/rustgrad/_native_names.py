@@ -103,6 +103,11 @@ def _are_functorch_transforms_active() -> bool:
     return _C._vmap_depth() > 0 or bool(_C._forward_levels())
 
 
+def _is_alias_of(tensor: Any, other: Any) -> bool:
+    """Whether two tensors share memory."""
+    return bool(tensor.device == other.device and _C._storage_key(tensor) == _C._storage_key(other))
+
+
 def _get_default_device() -> str:
     from ._settings import get_default_device
 
@@ -133,6 +138,7 @@ def _names() -> dict[str, Any]:
         DispatchKeySet=DispatchKeySet,
         _ExcludeDispatchKeyGuard=_ExcludeDispatchKeyGuard,
         _GLIBCXX_USE_CXX11_ABI=True,
+        StorageBase=rustgrad.UntypedStorage,
         _TensorBase=_C.Tensor,
         _are_functorch_transforms_active=_are_functorch_transforms_active,
         _cuda_isInBadFork=_false,
@@ -142,6 +148,7 @@ def _names() -> dict[str, Any]:
         _get_default_device=_get_default_device,
         _get_privateuse1_backend_name=lambda: "privateuseone",
         _get_tracing_state=_nothing,
+        _is_alias_of=_is_alias_of,
         _is_tracing=_false,
         _jit_can_fuse_on_cpu=_false,
         _jit_can_fuse_on_gpu=_false,

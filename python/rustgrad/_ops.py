@@ -41,6 +41,13 @@ registered: dict[str, dict[str, Any]] = {
 }
 
 
+class HigherOrderOperator:
+    """PyTorch's class of ops that take functions; here those are functions (`cond`, `while_loop`), and nothing is one."""
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        raise NotImplementedError(f"HigherOrderOperator({name!r}): ops that take functions are ordinary functions here")
+
+
 class OpOverload:
     """An op by the name of its overload; `aten.relu.default` and `aten.relu` do the same."""
 

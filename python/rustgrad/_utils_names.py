@@ -79,6 +79,15 @@ def _get_available_device_type() -> str | None:
     return "cuda" if cuda.is_available() else None
 
 
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of device: `torch.cuda`, `torch.cpu`."""
+    module = getattr(importlib.import_module(__package__), device_type, None)
+    if module is None:
+        text = f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        raise RuntimeError(text)
+    return module
+
+
 def _get_device_attr(get_member: Callable[[Any], Any]) -> Any:
     """`get_member(torch.cuda)` where there is such a device, else None."""
     from . import cuda
@@ -197,3 +206,7 @@ def _handle_torch_function_and_wrap_type_error_to_not_implemented(f: Callable[..
 def _rebuild_from_type(func: Callable[..., Any], type: type, args: Any, dict: dict[str, Any]) -> Any:  # noqa: A002
     """A tensor of a subclass, with attributes."""
     return _utils._rebuild_from_type_v2(func, type, args, dict)
+
+
+def set_vital(vital: str, attr: str, value: str) -> None:
+    """No effect: nothing is reported of a run."""

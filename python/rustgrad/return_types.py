@@ -17,6 +17,7 @@ def _make(name, fields):
         return (type(self), (tuple(self),))
 
     members = {"__repr__": __repr__, "__reduce__": __reduce__, "__slots__": (), "_fields": tuple(fields)}
+    members |= {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}
     members |= {"__module__": __name__, "__doc__": f"The results of `{name}`: {', '.join(fields)}."}
     for i, field in enumerate(fields):
         members[field] = property(lambda self, i=i: self[i], doc=f"Item {i}.")

@@ -10,6 +10,9 @@ from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, nnpack, openmp, opt_einsu
 
 __all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "flags_frozen"]
 
+# The precision of float32 products, "none" for that of each library: kept, without effect.
+fp32_precision = "none"
+
 
 def flags_frozen() -> bool:
     """False: the switches can be set."""

@@ -352,10 +352,12 @@ def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) 
 
 
 def __getattr__(name: str) -> object:
-    if name in ("amp", "graphs", "memory", "nvtx", "random", "streams"):
+    if name in ("amp", "comm", "graphs", "memory", "nvtx", "profiler", "random", "streams"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "_initialized":  # asked by code that keeps the generator's state around a checkpointed block
         return is_initialized()
+    if name in ("_lazy_call", "_lazy_init", "default_generators"):
+        return getattr(importlib.import_module(f"{__name__}._private"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
 
 

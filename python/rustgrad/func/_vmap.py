@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from itertools import accumulate
@@ -72,12 +73,22 @@ def vmap(
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         _check_out_dims(func, out_dims)
+        if (parts := _replaced_parts()) is not None:
+            from ._vmap_parts import run
+
+            return run(parts, func, in_dims, out_dims, randomness, chunk_size, args, kwargs)
         size, dims, flat, spec = _inputs(func, in_dims, args)
         if chunk_size is None or not size:
             return _run(func, size, dims, flat, spec, out_dims, randomness, kwargs)
         return _chunked(func, size, dims, flat, spec, out_dims, randomness, kwargs, chunk_size)
 
     return wrapped
+
+
+def _replaced_parts():
+    """The module whose parts of `vmap` a library has replaced, or None: nobody can without importing it."""
+    parts = sys.modules.get(f"{__package__.rpartition('.')[0]}._functorch.vmap")
+    return parts and parts.replaced()
 
 
 def _check_out_dims(func, out_dims):
@@ -191,19 +202,22 @@ def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
         if not isinstance(r, Tensor):
             out.append(r)
             continue
-        value, batched = next(made)
-        if d is None and batched:
-            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-        if d is None:
-            out.append(value)
-            continue
-        if not batched:
-            value = value.expand(size, *value.shape)
-        if not -value.dim() <= d < value.dim():
-            n = value.dim()
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
-        out.append(value.movedim(0, d) if d else value)
+        out.append(_placed(name, *next(made), size, d))
     return tree_unflatten(out, spec_out)
+
+
+def _placed(name, value, batched, size, d):
+    """A result, which has the batch first if `batched`, with the batch at `d`."""
+    if d is None and batched:
+        raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+    if d is None:
+        return value
+    if not batched:
+        value = value.expand(size, *value.shape)
+    if not -value.dim() <= d < value.dim():
+        n = value.dim()
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    return value.movedim(0, d) if d else value
 
 
 def _chunked(func, size, dims, flat, spec, out_dims, randomness, kwargs, chunk_size):

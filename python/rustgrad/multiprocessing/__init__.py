@@ -7,6 +7,7 @@ memory, and the receiver maps the same memory. Tensors on a GPU are sent as copi
 from __future__ import annotations
 
 import multiprocessing as _base
+import threading as _threading
 from multiprocessing import *  # noqa: F403
 
 from .._absent import getattr_of
@@ -38,6 +39,18 @@ __all__ = [
     "start_processes",
 ]
 reductions.init_reductions()
+
+
+def _set_thread_name(name: str) -> None:
+    """Names the calling thread, for Python and where the system shows it."""
+    _threading.current_thread().name = name
+
+
+def _get_thread_name() -> str:
+    """The name of the calling thread."""
+    return _threading.current_thread().name
+
+
 __getattr__ = getattr_of(__name__)
 
 

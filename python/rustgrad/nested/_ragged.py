@@ -201,6 +201,34 @@ class NestedInt(SymInt):
         return f"j{self._number}" if self._factor == 1 else f"{self._factor}*j{self._number}"
 
 
+class Sizes:
+    """The ragged size of a tensor of offsets, or of lengths where there are some: `sizes[moved] = sizes[offsets]` says that both
+    stand for the same lengths."""
+
+    def __init__(self) -> None:
+        self._said: dict[int, tuple[weakref.ref[Tensor], NestedInt]] = {}
+
+    def get(self, source: Tensor) -> NestedInt | None:
+        """What was said of a tensor."""
+        found = self._said.get(id(source))
+        return found[1] if found and found[0]() is source else None
+
+    def __getitem__(self, source: Tensor) -> NestedInt:
+        if (said := self.get(source)) is not None:
+            return said
+        for ragged in [*_known.values()]:
+            if source is (ragged.offsets if ragged.lengths is None else ragged.lengths):
+                return ragged.size
+        raise KeyError(source)
+
+    def __setitem__(self, source: Tensor, size: NestedInt) -> None:
+        key = id(source)
+        self._said[key] = (weakref.ref(source, lambda _: self._said.pop(key, None)), size)  # type: ignore[misc]
+
+
+SIZES = Sizes()
+
+
 def ragged_of(
     offsets: Tensor, lengths: Tensor | None = None, shortest: int | None = None, longest: int | None = None
 ) -> Ragged:
@@ -209,6 +237,8 @@ def ragged_of(
     found = _known.get(key)
     if found is None:
         found = _known[key] = Ragged(offsets, lengths, shortest, longest)
+        if (size := SIZES.get(offsets if lengths is None else lengths)) is not None:
+            found.number, found.size = size._number, size
     elif found.given == (None, None):
         found.given = (shortest, longest)
     return found

@@ -212,6 +212,22 @@ def is_namedtuple_instance(obj: object) -> bool:
     return is_namedtuple_class(type(obj))
 
 
+def is_structseq(obj: object) -> bool:
+    """Whether it is a result with named parts, as `max` returns, or a class of them."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_class(cls: object) -> bool:
+    """Whether it is a subclass of tuple that counts its fields, as the classes of `return_types` do."""
+    counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
+    return isinstance(cls, type) and issubclass(cls, tuple) and all(type(getattr(cls, n, None)) is int for n in counts)
+
+
+def is_structseq_instance(obj: object) -> bool:
+    """Whether it is a result with named parts."""
+    return is_structseq_class(type(obj))
+
+
 def node_type(tree: object) -> Any:
     """What `tree` is registered as; its own class where that is a leaf."""
     cls = type(tree)

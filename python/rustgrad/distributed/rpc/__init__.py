@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from ..._absent import getattr_of
 
-__all__ = ["init_rpc", "is_available", "remote", "rpc_async", "rpc_sync", "shutdown"]
+__all__ = ["RRef", "init_rpc", "is_available", "remote", "rpc_async", "rpc_sync", "shutdown"]
 
 
 def is_available() -> bool:
@@ -25,6 +25,13 @@ def _refusing(name):
     return function
 
 
+class RRef:
+    """A value of another process, for tests of libraries whether something is one: nothing is."""
+
+    __new__ = _refusing("RRef")
+
+
+PyRRef = RRef
 init_rpc, remote, rpc_async, rpc_sync, shutdown = map(
     _refusing, ("init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown")
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._C import Tensor
 from .. import _construct, _shape
+from .._ragged import SIZES as _tensor_symint_registry  # noqa: F401
 from .._ragged import ragged_of
 from .._tensor import JaggedTensor as NestedTensor
 from .._tensor import jagged

@@ -54,6 +54,14 @@ def _listen(channel, inbox, parent):
         inbox.put(error)
 
 
+def _generate_state(base_seed, worker_id):
+    """Four numbers of 32 bits, different for each worker, as a seed for NumPy."""
+    import numpy
+
+    words = (worker_id, base_seed & 0xFFFFFFFF, (base_seed >> 32) & 0xFFFFFFFF, 0)
+    return [int(word) for word in numpy.random.SeedSequence(words).generate_state(4)]
+
+
 def _seed(number, base):
     """Seeds the generators of Python, rustgrad and, if it is loaded, NumPy; each worker has its own numbers."""
     seed = (base + number) % (1 << 64)
@@ -62,8 +70,7 @@ def _seed(number, base):
     if "numpy" in sys.modules:
         import numpy
 
-        words = (number, base & 0xFFFFFFFF, (base >> 32) & 0xFFFFFFFF, 0)
-        numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+        numpy.random.seed(_generate_state(base, number))
     return seed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any, NamedTuple
 
@@ -36,7 +37,10 @@ def sends() -> bool:
 
 def get_worker_info() -> WorkerInfo | None:
     """The `WorkerInfo` of the calling worker; None in the main process."""
-    return getattr(_local, "info", None)
+    own: WorkerInfo | None = getattr(_local, "info", None)
+    if own is None and (names := sys.modules.get(f"{__package__}._utils.worker")) is not None:
+        own = names._worker_info
+    return own
 
 
 def set_worker_info(info: WorkerInfo) -> None:

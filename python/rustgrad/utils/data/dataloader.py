@@ -14,186 +14,32 @@ from ..._base import Generator
 from . import _collate, _pipes
 from ._collate import default_collate as default_collate
 from ._collate import default_convert as default_convert
+from ._iterators import _BaseDataLoaderIter as _BaseDataLoaderIter
+from ._iterators import (
+    _DatasetKind,
+    _draw_seed,
+    _init_fn,
+    _make_fetch,
+    _MultiProcessingDataLoaderIter,
+    _requests,
+    _SingleProcessDataLoaderIter,
+    _ThreadedDataLoaderIter,
+)
+from ._iterators import _sharding_worker_init_fn as _sharding_worker_init_fn
 from ._threads import ThreadPool
-from .dataset import Dataset, IterableDataset, TensorDataset
-from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._processes import ProcessPool
+from ._worker import get_worker_info as get_worker_info
+from .dataset import Dataset, IterableDataset
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader"]
 
 T_co = TypeVar("T_co", covariant=True)
 # Names that libraries annotate with and compare with.
 _collate_fn_t = Callable[[list[Any]], Any]
-
-
-class _DatasetKind:
-    Map = 0
-    Iterable = 1
-
+_worker_init_fn_t = Callable[[int], None]
 
 # As `multiprocessing_context`: workers are threads of this process.
 THREAD = "thread"
-
-
-def _draw_seed(loader: Any) -> int:
-    """The base of the workers' seeds. A pass without workers draws it too, and the generator continues alike;
-    one with workers that are there already does not."""
-    return random_seed(loader.generator)
-
-
-def _make_fetch(loader: Any) -> _MapFetcher | _IterableFetcher:
-    if loader._dataset_kind == _DatasetKind.Iterable:
-        size = loader.batch_size if loader._auto_collation else None
-        return _IterableFetcher(loader._auto_collation, loader.collate_fn, size, loader.drop_last)
-    return _MapFetcher(loader._auto_collation, loader.collate_fn)
-
-
-def _init_fn(loader):
-    """What each worker calls first."""
-    return _pipes.ShardingInit(loader.worker_init_fn) if _pipes.is_pipe(loader.dataset) else loader.worker_init_fn
-
-
-def _requests(loader: Any) -> Iterator[Any]:
-    """What the fetcher is called with: nothing for an iterable data set, which says itself when it ends."""
-    if loader._dataset_kind == _DatasetKind.Iterable:
-        return itertools.repeat(None)
-    return iter(loader._index_sampler)
-
-
-class _BaseDataLoaderIter:
-    """An iterator over the batches of one pass, which knows how many there are.
-
-    Of the loader it reads what is public and PyTorch's names: libraries give it loaders of their own.
-    """
-
-    def __init__(self, loader: DataLoader[Any]) -> None:
-        self._loader = loader
-        self._dataset = loader.dataset
-        self._num_yielded = 0
-        self._shared_seed = _pipes.draw_shared_seed(loader.dataset, loader.generator)
-        self._IterableDataset_len_called = loader._IterableDataset_len_called
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        batch = self._next_data()
-        self._num_yielded += 1
-        if self._IterableDataset_len_called is not None and self._num_yielded > self._IterableDataset_len_called:
-            self._warn_of_length()
-        return batch
-
-    def _next_data(self) -> Any:
-        raise NotImplementedError
-
-    def _warn_of_length(self):
-        text = (
-            f"Length of IterableDataset {self._dataset} was reported to be {self._IterableDataset_len_called}"
-            f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
-        )
-        if self._loader.num_workers > 0:
-            text += (
-                "For multiprocessing data-loading, this could be caused by not properly configuring the "
-                "IterableDataset replica at each worker. Please see "
-                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
-            )
-        warnings.warn(text, stacklevel=3)
-
-    def __len__(self) -> int:
-        return len(self._loader)
-
-    def __getstate__(self) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
-
-
-class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """Batches made in the calling thread."""
-
-    def __init__(self, loader: DataLoader[Any]) -> None:
-        super().__init__(loader)
-        _draw_seed(loader)
-        _pipes.shard(loader.dataset)
-        self._fetch = _make_fetch(loader)(loader.dataset)
-        self._requests = _requests(loader)
-
-    def _next_data(self) -> Any:
-        return self._fetch(next(self._requests))
-
-
-class _ThreadedDataLoaderIter(_BaseDataLoaderIter):
-    """Batches made in threads."""
-
-    def __init__(self, loader: DataLoader[Any]) -> None:
-        super().__init__(loader)
-        self._batches = loader._iterate_threads()
-
-    def _next_data(self) -> Any:
-        return next(self._batches)
-
-
-class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Batches made in processes, which end with the pass unless they are persistent."""
-
-    def __init__(self, loader: DataLoader[Any]) -> None:
-        from ._processes import ProcessPool
-
-        super().__init__(loader)
-        pool = getattr(loader, "_pool", None)
-        if pool is None or not pool.processes:
-            pool = ProcessPool(
-                _draw_seed(loader),
-                loader.dataset,
-                _make_fetch(loader),
-                loader.num_workers,
-                _init_fn(loader),
-                getattr(loader, "_context", None),
-                max(1, loader.prefetch_factor or 1),
-                loader.timeout,
-                getattr(loader, "in_order", True),
-            )
-            if self._shared_seed is not None:
-                # PyTorch draws one more for the first pass, which nobody uses; the generator continues alike.
-                _draw_seed(loader)
-        if loader.persistent_workers:
-            loader._pool = pool
-        self._pool: ProcessPool | None = pool
-        self._processes = list(pool.processes)
-        self._number = pool.number + 1
-        pool.begin(_requests(loader), self._shared_seed)
-
-    def _next_data(self) -> Any:
-        pool = self._pool
-        if pool is None or pool.number != self._number:
-            raise StopIteration
-        try:
-            return pool.next()
-        except StopIteration:
-            self._close()
-            raise
-
-    # Programs read the processes' ids there, as in PyTorch; after the last batch too.
-    @property
-    def _workers(self):
-        return self._processes
-
-    def _close(self):
-        pool, self._pool = self._pool, None
-        if pool is not None and pool is not getattr(self._loader, "_pool", None):
-            pool.shutdown()
-
-    # The name in PyTorch; programs call it to end persistent workers.
-    def _shutdown_workers(self):
-        pool = self._pool or getattr(self._loader, "_pool", None)
-        self._pool = self._loader._pool = None
-        if pool is not None:
-            pool.shutdown()
-
-    def __del__(self) -> None:
-        if getattr(self, "_pool", None) is not None:
-            self._close()
 
 
 class _InfiniteConstantSampler:
@@ -201,47 +47,6 @@ class _InfiniteConstantSampler:
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
-
-
-class _MapFetcher:
-    """Creates, for a data set, the function from indices to a batch."""
-
-    def __init__(self, batched: bool, collate_fn: Callable[[Any], Any]) -> None:
-        self.batched, self.collate_fn = batched, collate_fn
-
-    def __call__(self, dataset: Any) -> Callable[[Any], Any]:
-        collate_fn = self.collate_fn
-        if not self.batched:
-            return lambda index: collate_fn(dataset[index])
-        if type(dataset) is TensorDataset and collate_fn is _collate.default_collate:
-            # Indexing whole columns is equivalent to stacking their rows.
-            return dataset.gather_batch
-        many = getattr(dataset, "__getitems__", None)
-        if callable(many):
-            return lambda indices: collate_fn(many(indices))
-        return lambda indices: collate_fn([dataset[i] for i in indices])
-
-
-class _IterableFetcher:
-    """Creates, for an iterable data set, the function that makes its next batch."""
-
-    def __init__(
-        self, batched: bool, collate_fn: Callable[[Any], Any], batch_size: int | None, drop_last: bool
-    ) -> None:
-        self.batched, self.collate_fn, self.batch_size, self.drop_last = batched, collate_fn, batch_size, drop_last
-
-    def __call__(self, dataset: Any) -> Callable[[Any], Any]:
-        stream = iter(dataset)
-
-        def fetch(_):
-            if not self.batched:
-                return self.collate_fn(next(stream))
-            samples = list(itertools.islice(stream, self.batch_size))
-            if not samples or (self.drop_last and len(samples) < self.batch_size):
-                raise StopIteration
-            return self.collate_fn(samples)
-
-        return fetch
 
 
 class DataLoader(Generic[T_co]):
@@ -308,7 +113,6 @@ class DataLoader(Generic[T_co]):
         self.generator = generator
         self.persistent_workers = persistent_workers
         self.in_order = in_order
-        self._iterable = isinstance(dataset, IterableDataset)
         self._pool = None
         # The length of an iterable data set, once it was asked for: iterators warn when they exceed it.
         self._IterableDataset_len_called: int | None = None
@@ -337,6 +141,7 @@ class DataLoader(Generic[T_co]):
         if collate_fn is None:
             collate_fn = _collate.default_convert if batch_sampler is None else _collate.default_collate
         self.collate_fn = collate_fn
+        self.__initialized = True
 
     @staticmethod
     def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
@@ -389,8 +194,20 @@ class DataLoader(Generic[T_co]):
         return context
 
     @property
+    def _iterable(self):
+        return isinstance(self.dataset, IterableDataset)
+
+    @property
     def _dataset_kind(self):
-        return _DatasetKind.Iterable if isinstance(self.dataset, IterableDataset) else _DatasetKind.Map
+        return _DatasetKind.Iterable if self._iterable else _DatasetKind.Map
+
+    @_dataset_kind.setter
+    def _dataset_kind(self, kind):
+        if kind != self._dataset_kind:
+            raise ValueError(f"_dataset_kind: expected {self._dataset_kind}, that of the data set, got {kind}")
+
+    def check_worker_number_rationality(self) -> None:
+        """Nothing to do: the constructor warns of more workers than processors."""
 
     @property
     def multiprocessing_context(self) -> Any:
@@ -419,7 +236,7 @@ class DataLoader(Generic[T_co]):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
-            if "collate_fn" in self.__dict__:
+            if "_DataLoader__initialized" in self.__dict__:
                 raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
@@ -440,6 +257,9 @@ class DataLoader(Generic[T_co]):
     @property
     def _iterator(self):
         """Of persistent workers: an iterator by which they are seen and ended; None without them."""
+        if "_pool" not in self.__dict__:
+            # A loader of a library, which makes its iterators itself.
+            return self.__dict__.get("_own_iterator")
         if self._pool is None or self._context == THREAD:
             return None
         kept = object.__new__(_MultiProcessingDataLoaderIter)
@@ -448,7 +268,9 @@ class DataLoader(Generic[T_co]):
 
     @_iterator.setter
     def _iterator(self, iterator):
-        if iterator is None and (kept := self._iterator) is not None:
+        if "_pool" not in self.__dict__:
+            self.__dict__["_own_iterator"] = iterator
+        elif iterator is None and (kept := self._iterator) is not None:
             kept._shutdown_workers()
 
     def _iterate_threads(self):

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from ..dataloader import _MapFetcher
+from .._iterators import _MapFetcher
 
 __all__: list[str] = []
 
