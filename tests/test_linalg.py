@@ -371,3 +371,19 @@ def test_einsum_leaves_its_result_in_pytorchs_order_of_memory(equation, shapes, 
     out = torch.einsum(equation, *map(torch.tensor, operands))
     assert out.stride() == strides
     same(out, np.einsum(equation, *operands), "float64")
+
+
+def test_operands_of_einsum_promote_where_no_letter_is_summed_over_both(torch):
+    """As in PyTorch, which multiplies them as `*` does there, and as matrices elsewhere."""
+    whole, single, double = torch.arange(3), torch.arange(3.0), torch.arange(3.0, dtype=torch.float64)
+    outer = torch.einsum("i,j->ij", whole, single)
+    assert outer.dtype is torch.float32 and torch.equal(outer, whole[:, None] * single)
+    assert torch.equal(torch.einsum("i,j->ij", single, single + 1j), single[:, None] * (single + 1j))
+    assert torch.einsum("i,j->i", single, double).tolist() == [0.0, 3.0, 6.0]
+    assert torch.einsum("i,j,k->ijk", whole, single, double).sum().item() == 27.0
+    assert torch.einsum(",i->i", torch.tensor(2), single).tolist() == [0.0, 2.0, 4.0]
+    with pytest.raises(RuntimeError):
+        torch.einsum("i,i->", whole, single)
+    leaf = single.clone().requires_grad_()
+    torch.einsum("i,j->ij", leaf, double).sum().backward()
+    assert leaf.grad.dtype is torch.float32 and leaf.grad.tolist() == [3.0] * 3

@@ -12,6 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
+use rustgrad::autograd::opaque::is_opaque;
 use rustgrad::device::Device;
 use rustgrad::dtype::DType;
 use rustgrad::ops::movement::copy::TO_COPY;
@@ -139,8 +140,8 @@ pub fn tensor<'py>(
             sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).";
         warn_user(py, text, 1)?;
     }
-    if source == Some(Device::Meta) && data.getattr(intern!(py, "layout"))?.repr()?.to_str()? != "torch.strided" {
-        // The body of a sparse tensor has no elements.
+    if borrow(data.as_ptr()).is_some_and(is_opaque) {
+        // Only its class knows the elements.
         let options = [("dtype", dtype), ("device", device)].into_iter().filter(|(_, o)| o.is_some());
         let copy = data.call_method0("detach")?.call_method0("clone")?;
         let copy = copy.call_method("to", (), Some(&options.into_py_dict(py)?))?;

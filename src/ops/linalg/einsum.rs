@@ -205,9 +205,6 @@ fn einsum(equation: &str, operands: Vec<Tensor>) -> Result<Term> {
     if operands.is_empty() {
         return Err(Error::value("einsum(): must provide at least one operand"));
     }
-    for pair in operands.windows(2) {
-        super::matmul::same_dtype(&pair[0], &pair[1])?;
-    }
     let plan = plan(equation, &operands)?;
     let aligned = operands
         .iter()
