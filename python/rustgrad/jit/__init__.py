@@ -51,8 +51,10 @@ __all__ = [
 T = TypeVar("T")
 
 
-class Error(RuntimeError):
-    """An error of compiled code; there is none."""
+class Error(Exception):
+    """What code of TorchScript raises, by `raise` or `assert`. Its module is PyTorch's."""
+
+    __module__ = "torch.jit"
 
 
 class TracerWarning(Warning):
@@ -241,8 +243,23 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
-    """NotImplementedError: a TorchScript file is a program, for which there is no interpreter."""
-    _refuse("load")
+    """The module of a TorchScript archive, such as PyTorch's `torch.jit.save` writes.
+
+    What an archive's code can do is what TorchScript has: its names are ops, its own classes and functions. Nothing of
+    Python is reached from it, so an archive need not be trusted, beyond the time and memory that it may ask for.
+
+    Args:
+        f (path or binary file): the archive.
+        map_location (device or str): where tensors are placed. Default: as saved.
+        _extra_files (dict): its names are files of the archive, whose bytes are filled in.
+
+    Raises:
+        ValueError: there is no such file.
+        serialization.CheckpointError: the file is no archive, is damaged, or its code is not TorchScript.
+    """
+    from ._load import load_archive
+
+    return load_archive(f, map_location, _extra_files)
 
 
 def export_opnames(m: Any) -> list[str]:
