@@ -7,6 +7,7 @@ as TorchScript, and `load` refuses TorchScript files.
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
@@ -96,28 +97,99 @@ def script_if_tracing(fn: T) -> T:
     return fn
 
 
-def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """`func` itself, after one call with `example_inputs`, so that wrong inputs show here.
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: dict[str, Any] | None = None,
+    _store_inputs: bool = True,
+) -> Any:
+    """A module or function that runs what one call of `func` computed, and that `save` can write.
 
-    Unlike a trace it follows data-dependent branches in later calls.
+    Branches and loops of Python are recorded as they ran; numbers read out of tensors are constants; sizes of tensors are
+    computed again. Parameters and buffers of a module are shared with it.
+
+    Args:
+        func (Module or callable): what is called.
+        example_inputs (tuple, Tensor or dict): the arguments: tensors, and tuples, lists and dicts of tensors.
+        check_trace (bool): the recording is run once and its results compared.
+        strict (bool): results that are lists or dicts are errors.
+        example_kwarg_inputs (dict): the arguments by name.
+
+    Returns:
+        A `TopLevelTracedModule`, or a `ScriptFunction`. Where a call has no form in TorchScript, a TracerWarning says why, and
+        `func` itself is returned.
+
+    Raises:
+        RuntimeError: an argument or a result is no tensor, or a tensor with gradients comes from outside.
     """
-    example_inputs = kwargs.get("example_kwarg_inputs", example_inputs)
-    if callable(func) and example_inputs is not None:
-        from ..autograd.grad_mode import no_grad
+    if isinstance_(func, (ScriptModule, ScriptFunction)):
+        return func
+    args, kwargs = _example(example_inputs, example_kwarg_inputs)
+    if isinstance_(func, Module):
+        return trace_module(func, {"forward": (args, kwargs)}, check_trace=check_trace, strict=strict)
+    owner = getattr(func, "__self__", None)
+    if isinstance_(owner, Module) and getattr(func, "__name__", None) == "forward":
+        return trace_module(owner, {"forward": (args, kwargs)}, check_trace=check_trace, strict=strict)
+    from ._trace import traced_function
 
-        with no_grad():
-            if isinstance_(example_inputs, dict):
-                func(**example_inputs)
-            else:
-                func(*(example_inputs if isinstance_(example_inputs, (tuple, list)) else (example_inputs,)))
-    return func
+    return _recorded(lambda: traced_function(func, args, kwargs, strict, check_trace), func)
 
 
-def trace_module(mod: T, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> T:
-    """`mod` itself, after one call of each method named in `inputs`."""
+def _example(inputs: Any, named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if named is not None:
+        return (), dict(named)
+    if isinstance_(inputs, dict):
+        return (), inputs
+    if inputs is None:
+        raise RuntimeError("example_kwarg_inputs should be a dict")
+    return (tuple(inputs) if isinstance_(inputs, (tuple, list)) else (inputs,)), {}
+
+
+def _recorded(record: Callable[[], Any], func: Any) -> Any:
+    """What `record` makes, or `func` with a warning where the run cannot be recorded."""
+    from ._record import CannotRecord
+
+    try:
+        return record()
+    except CannotRecord as error:
+        if "requires grad" in str(error):
+            raise RuntimeError(str(error)) from None
+        warnings.warn(f"jit.trace: {error}; the function is returned as it is", TracerWarning, stacklevel=4)
+        return func
+
+
+def trace_module(
+    mod: Any,
+    inputs: dict[str, Any],
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
+    """`trace` of several methods of a module: `inputs` has the arguments of each by name."""
+    from ._trace import traced_module
+
+    if not isinstance_(mod, Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    calls = {}
     for name, given in inputs.items():
-        trace(getattr(mod, name), given)
-    return mod
+        is_pair = isinstance_(given, tuple) and len(given) == 2 and isinstance_(given[1], dict) and isinstance_(given[0], tuple)
+        calls[name] = given if is_pair else _example(given, given if example_inputs_is_kwarg else None)
+    return _recorded(lambda: traced_module(mod, calls, strict, check_trace), mod)
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
@@ -182,8 +254,9 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: nothing is traced."""
-    return False
+    """Whether this thread runs a function for `trace`."""
+    made = sys.modules.get(f"{__name__}._trace")
+    return made is not None and made.here.running
 
 
 isinstance_ = isinstance
@@ -231,15 +304,17 @@ def onednn_fusion_enabled() -> bool:
     return False
 
 
-def _refuse(name):
-    raise NotImplementedError(
-        f"jit.{name}: there is no TorchScript here. Hint: save the state_dict with rustgrad.save, and build the module in Python."
-    )
-
-
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """NotImplementedError: there is no TorchScript to save."""
-    _refuse("save")
+    """Writes a traced or loaded module or function as a TorchScript archive, which PyTorch's `torch.jit.load` reads.
+
+    Args:
+        m (ScriptModule or ScriptFunction): what `trace` or `load` returned.
+        f (path or binary file): a file needs only `write`.
+        _extra_files (dict): more files of the archive, name -> text or bytes.
+    """
+    from ._save import save_archive
+
+    save_archive(m, f, _extra_files)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
@@ -263,8 +338,10 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
 
 
 def export_opnames(m: Any) -> list[str]:
-    """NotImplementedError: there is no TorchScript."""
-    _refuse("export_opnames")
+    """The names of the ops that the code of a module calls, sorted."""
+    from ._graph import opnames
+
+    return opnames(m)
 
 
 def _get_trace_graph(f: Any, args: Any = (), *options: Any, **kwargs: Any) -> Any:

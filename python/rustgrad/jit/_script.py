@@ -138,10 +138,11 @@ def _told(error: Exception) -> Exception:
 
 
 class LoadedFunction(ScriptFunction):
-    """A function of an archive."""
+    """A function of code: traced, or of an archive."""
 
-    def __init__(self, function: Function) -> None:
-        self._method = ScriptMethod(function)
+    def __init__(self, function: Function, unit: Any) -> None:
+        self._method, self._unit = ScriptMethod(function), unit
+        self.__doc__ = None
         self.__name__ = self.name = function.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -151,6 +152,34 @@ class LoadedFunction(ScriptFunction):
     graph = property(lambda self: self._method.graph)
     inlined_graph = graph
     schema = property(lambda self: self._method.schema)
+
+    def as_module(self) -> RecursiveScriptModule:
+        """A module whose `forward` it is, as PyTorch writes functions."""
+        from ._unit import Unit
+
+        function = self._method._function
+        head, paren, rest = function.text.partition("(")
+        own = "self: __torch__.PlaceholderModule" + ("" if rest.startswith(")") else ",\n    ")
+        text = f"def forward{paren}{own}{rest}"
+        lines = ["class PlaceholderModule(Module):", "  __parameters__ = []", "  __buffers__ = []", "  training : bool"]
+        code = "\n".join([*lines, *("  " + line for line in text.splitlines())]) + "\n"
+        files = dict(self._unit.files)
+        unit = Unit(files | {"__torch__.py": code + files.get("__torch__.py", "")}, self._unit.constants)
+        made = RecursiveScriptModule(unit.script_class("__torch__.PlaceholderModule"), unit)
+        made._take({"training": False})
+        return made
+
+    def save(self, f: Any, **kwargs: Any) -> None:
+        """Writes an archive; see `jit.save`."""
+        from . import save
+
+        save(self, f, **kwargs)
+
+    def save_to_buffer(self, *args: Any, **kwargs: Any) -> bytes:
+        """The bytes of an archive."""
+        from ._save import to_bytes
+
+        return to_bytes(self, kwargs.get("_extra_files"))
 
 
 class RecursiveScriptModule(ScriptModule):

@@ -14,7 +14,7 @@ from .._base import Tensor
 from .._C import device as _device
 from ._objects import Object, ScriptClass
 
-__all__ = ["Type", "type_of"]
+__all__ = ["Type", "type_of", "type_of_value"]
 
 _PLAIN: dict[str, tuple[type, ...]] = {
     "Tensor": (Tensor,),
@@ -149,3 +149,33 @@ def type_of(node: ast.expr | None, resolve: Callable[[str], Callable[[], ScriptC
             raise SyntaxError(f"the type {ast.unparse(node)[:100]} has {len(args)} parts")
         return args[0] if node.value.id == "Final" else Type(node.value.id, args)
     raise SyntaxError(f"unknown type {ast.unparse(node)[:100]}")
+
+
+def type_of_value(value: Any) -> Type:
+    """The type that a value of a program has."""
+    if isinstance(value, Tensor):
+        return Type("Tensor")
+    if isinstance(value, (list, tuple)) and not hasattr(type(value), "_fields_of_script"):
+        kinds = tuple(map(type_of_value, value))
+        if isinstance(value, tuple):
+            return Type("Tuple", kinds)
+        return Type("List", (_common(kinds),))
+    if isinstance(value, dict):
+        return Type("Dict", (_common(tuple(map(type_of_value, value))), _common(tuple(map(type_of_value, value.values())))))
+    cls = getattr(value, "_class", None)
+    if isinstance(cls, ScriptClass):
+        return Type(cls.name, (), lambda: cls)
+    for kind, classes in (("bool", bool), ("int", int), ("float", float), ("complex", complex), ("str", str), ("Device", _device)):
+        if isinstance(value, classes):
+            return Type(kind)
+    return Type("NoneType" if value is None else "Any")
+
+
+def _common(kinds: tuple[Type, ...]) -> Type:
+    """The type of elements: Optional where some are None."""
+    shown = {repr(k): k for k in kinds}
+    none = shown.pop("NoneType", None)
+    if len(shown) != 1:
+        return Type("Tensor" if not shown else "Any")
+    only = next(iter(shown.values()))
+    return Type("Optional", (only,)) if none is not None else only
