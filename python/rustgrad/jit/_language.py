@@ -143,6 +143,20 @@ def _wait(future: Any) -> Any:
     return future.wait()
 
 
+def old_division(name: str) -> Callable[..., Any]:
+    """`div` of archives before version 4: of integer tensors it is rounded to zero."""
+    divide = op("aten", name)
+
+    def call(a: Any, b: Any, **kwargs: Any) -> Any:
+        values = [v for v in (a, b) if isinstance(v, (Tensor, int, float, complex))]
+        whole = all(not (v.is_floating_point() or v.is_complex()) if isinstance(v, Tensor) else isinstance(v, int) for v in values)
+        if whole and any(isinstance(v, Tensor) for v in values) and not kwargs:
+            kwargs = {"rounding_mode": "trunc"}
+        return divide(a, b, **kwargs)
+
+    return call
+
+
 def raise_exception(message: Any, cls: Any = None) -> None:
     """What a `raise` or `assert` of the program became."""
     from . import Error
@@ -387,6 +401,8 @@ class _Translator:
         if path == ["torch", "wait"]:
             return _wait
         if path[0] == "torch" and len(path) == 2:
+            if self.names.version < 4 and path[1] in ("div", "div_"):
+                return old_division(path[1])
             return op("aten", path[1])
         if path[0] == "ops" and len(path) == 3:
             if path[1:] == ["prim", "RaiseException"]:

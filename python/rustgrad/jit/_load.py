@@ -20,7 +20,7 @@ from ..nn.parameter import Parameter
 from ..serialization import _filled, _is_swapped, _naming, _Reader, _swapped
 from ._objects import Object, ScriptClass
 from ._script import RecursiveScriptModule
-from ._unit import Unit
+from ._unit import NEWEST, Unit
 
 __all__ = ["is_archive", "load_archive"]
 
@@ -159,6 +159,14 @@ class _Archive:
                     raise CheckpointError(f"{name} is no text") from None
         return found
 
+    def version(self) -> int:
+        """The version of the ops in the code."""
+        name = next((n for n in ("version", ".data/version") if self.root + n in self.names), None)
+        text = b"3" if name is None else self.read(name).strip()
+        if not text.isdigit() or not 1 <= int(text[:9]) <= NEWEST:
+            raise CheckpointError(f"the archive has the version {text[:20]!r}; expected 1 to {NEWEST}")
+        return int(text)
+
     def device(self, text: str) -> Any:
         """A device in code: one that is not here is the one that everything is mapped to."""
         made = _device(text)
@@ -216,6 +224,7 @@ def _join_parameters(module: RecursiveScriptModule) -> None:
 
 def _loaded(archive: _Archive, extra_files: dict[str, Any] | None) -> Any:
     unit = Unit(archive.code(), device=archive.device)
+    unit.version = archive.version()
     constants = archive.pickle("constants", unit)
     if not isinstance(constants, (tuple, list)):
         raise CheckpointError("the constants of the archive are no tuple")

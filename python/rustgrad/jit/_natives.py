@@ -199,6 +199,11 @@ def stft(x: Tensor, n_fft: int, hop_length: Any = None, win_length: Any = None, 
     return _top().stft(x, n_fft, hop_length, win_length, window, **dict(zip(names, rest, strict=False)), **named)
 
 
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    return ops["cdist"](x1, x2, p, modes[compute_mode or 0])
+
+
 # --- layers
 
 def _convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,

@@ -20,7 +20,7 @@ __all__ = ["emitter"]
 _FLOATS = frozenset("eps momentum dropout dropout_p label_smoothing delta margin p scale".split())
 _ANY_NUMBER = frozenset("norm cdist pdist linalg_norm linalg_vector_norm dist renorm".split())
 # Parameters that ops have in Python only.
-_LEFT_OUT = frozenset("out requires_grad inplace _stacklevel cudnn_enable cudnn_enabled implicit generator".split())
+_LEFT_OUT = frozenset("size_average reduce out requires_grad inplace _stacklevel cudnn_enable cudnn_enabled implicit generator".split())
 _MAKES = frozenset("zeros ones empty full rand randn randint arange linspace logspace eye randperm".split())
 _LISTS = frozenset("cat stack".split())
 _SIZES = {
@@ -30,7 +30,7 @@ _SIZES = {
 }  # fmt: skip
 _NAMES = {"__floordiv__": "floor_divide", "concat": "cat", "concatenate": "cat", "__matmul__": "matmul", "true_divide": "div",
           "special_logsumexp": "logsumexp", "special_softmax": "softmax", "special_log_softmax": "log_softmax",
-          "__rand__": "__and__", "__ror__": "__or__", "__rxor__": "__xor__", "logsigmoid": "log_sigmoid"}  # fmt: skip
+          "__rand__": "__and__", "__ror__": "__or__", "__rxor__": "__xor__", "logsigmoid": "log_sigmoid", "__invert__": "bitwise_not"}  # fmt: skip
 _TO = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32",
        "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128"}  # fmt: skip
 # Functions of Python that are one op, and are not entered.
@@ -57,17 +57,20 @@ def emitter(key: str, func: Any) -> Emit | None:
 def _is_op(key: str) -> bool:
     """Whether a function is an op that TorchScript has by this name."""
     leaf = key.replace(".", "_")
-    if leaf.startswith("__") or leaf.startswith("_") or leaf in _ONLY_HERE:
+    if leaf in _LOGIC:
+        return True
+    if leaf.startswith("_") or leaf in _ONLY_HERE:
         return False
     return key in _C.ops or leaf in _C.ops or hasattr(Tensor, key) or key.split(".")[0] in ("linalg", "fft", "special") or (
         "nn.functional." + key in _C.ops
     )
 
 
+_LOGIC = frozenset("__and__ __or__ __xor__ __lshift__ __rshift__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__".split())
 # Functions in one piece here that are several ops there and have no entry below.
 _ONLY_HERE = frozenset(
     "data___get__ data___set__ grad___set__ requires_grad_ multilabel_soft_margin_loss gaussian_nll_loss gumbel_softmax map_ apply_ "
-    "register_hook softsign".split()
+    "register_hook".split()
 )
 
 
@@ -107,6 +110,8 @@ def _default(r: Recorder, key: str, func: Any, args: Any, kwargs: Any, result: A
             continue
         given = parameter.name in bound.arguments
         value = bound.arguments.get(parameter.name, parameter.default)
+        if parameter.name == "reduction" and isinstance(value, str):
+            value = ("none", "mean", "sum").index(value)
         if parameter.name in _FLOATS and type(value) is int and op not in _ANY_NUMBER:
             value = float(value)
         if parameter.kind is parameter.KEYWORD_ONLY or skipped:
@@ -445,6 +450,21 @@ def _relu6(r: Recorder, a: dict[str, Any], _: Any) -> str:
     return r.call_text("hardtanh_" if a.get("inplace") else "hardtanh", a["input"], 0.0, 6.0)
 
 
+def _grid(r: Recorder, a: dict[str, Any], _: Any) -> str:
+    mode = ("bilinear", "nearest", "bicubic").index(a.get("mode", "bilinear"))
+    padding = ("zeros", "border", "reflection").index(a.get("padding_mode", "zeros"))
+    return r.call_text("grid_sampler", a["input"], a["grid"], mode, padding, bool(a.get("align_corners")))
+
+
+def _affine_grid(r: Recorder, a: dict[str, Any], _: Any) -> str:
+    return r.call_text("affine_grid_generator", a["theta"], list(a["size"]), bool(a.get("align_corners")))
+
+
+def _cdist(r: Recorder, a: dict[str, Any], _: Any) -> str:
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    return r.call_text("cdist", a["x1"], a["x2"], float(a.get("p", 2.0)), modes.index(a.get("compute_mode", modes[0])))
+
+
 def _conv(dims: int, transposed: bool) -> Any:
     def write(r: Recorder, a: dict[str, Any], _: Any) -> str:
         def each(n: str, default: Any) -> Any:
@@ -478,8 +498,10 @@ _BOUND: dict[str, Any] = {
     "scaled_dot_product_attention": _attention, "im2col": _unfold, "col2im": _unfold, "split": _split, "var": _variance("var"), "std": _variance("std"),
     "norm": _norm, "scatter": _scattering("scatter"), "scatter_": _scattering("scatter_"), "rrelu": _rrelu, "clamp": _clamp,
     "tanhshrink": lambda r, a, _: r.call_text("sub", a["input"], r.call("tanh", a["input"])),
+    "softsign": lambda r, a, _: r.call_text("div", a["input"], r.call("add", r.call("abs", a["input"]), 1)),
     "softmin": lambda r, a, _: r.call_text("softmax", r.call("neg", a["input"]), a.get("dim", -1)),
     "logsigmoid": _as_other("log_sigmoid", "input"), "bilinear": _as_other("bilinear", "input1", "input2", "weight", "bias"),
+    "grid_sample": _grid, "affine_grid": _affine_grid, "cdist": _cdist,
     "softplus": _as_other("softplus", "input", "beta", "threshold", beta=1.0, threshold=20.0),
 }  # fmt: skip
 for _dims in (1, 2, 3):

@@ -30,7 +30,7 @@ _OF_TENSOR = frozenset(
 )
 _OF_TOP = frozenset(
     "allclose broadcast_shapes can_cast equal get_device histogramdd is_complex is_conj is_floating_point is_grad_enabled is_inference "
-    "is_neg is_nonzero is_same_size is_signed istft manual_seed numel resolve_conj resolve_neg segment_reduce stft norm cdist "
+    "is_neg is_nonzero is_same_size is_signed istft manual_seed numel resolve_conj resolve_neg segment_reduce stft norm "
     "lu_unpack unravel_index".split()
 )
 _OF_LAYERS = frozenset(
@@ -134,9 +134,14 @@ def _converting(function: Callable[..., Any]) -> Callable[..., Any]:
         if parameter.name in _KEYWORDS and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             places[at] = _KEYWORDS[parameter.name]
 
+    # The core's losses are of each element unless they are told; a schema's default is the mean.
+    reduction = next((i for i, p in enumerate(parameters) if p.name == "reduction" and p.default == 0), None)
+
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = _keywords(kwargs)
+        if reduction is not None and len(args) <= reduction:
+            kwargs.setdefault("reduction", 1)
         if places and len(args) > min(places):
             args = tuple(places[i](a) if i in places else a for i, a in enumerate(args))
         result = function(*args, **kwargs)

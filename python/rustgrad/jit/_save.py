@@ -202,7 +202,7 @@ def save_archive(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
         for name, content in (extra_files or {}).items():
             _entry(archive, f"{root}/extra/{name}", content.encode() if isinstance(content, str) else bytes(content))
         _entry(archive, f"{root}/byteorder", b"little")
-        _entry(archive, f"{root}/version", b"3\n")
+        _entry(archive, f"{root}/version", f"{unit.version}\n".encode())
 
 
 def _pickled(archive: zipfile.ZipFile, root: str, name: str, pickler: _Pickler) -> None:

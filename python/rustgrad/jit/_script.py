@@ -165,6 +165,7 @@ class LoadedFunction(ScriptFunction):
         code = "\n".join([*lines, *("  " + line for line in text.splitlines())]) + "\n"
         files = dict(self._unit.files)
         unit = Unit(files | {"__torch__.py": code + files.get("__torch__.py", "")}, self._unit.constants)
+        unit.version = self._unit.version
         made = RecursiveScriptModule(unit.script_class("__torch__.PlaceholderModule"), unit)
         made._take({"training": False})
         return made

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from .._functions import allclose
 from .._safe_globals import torch_name
 from ..nn.modules.module import Module
 from ..onnx._sizes import SymInt
@@ -298,9 +299,12 @@ def _compare(function: Any, made: _Recording) -> None:
     """Runs what was recorded on the inputs; CannotRecord where the result is another one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        again = function(*(_copied(v) for v in made.named.values()))
+        try:
+            again = function(*(_copied(v) for v in made.named.values()))
+        except RuntimeError as error:
+            raise CannotRecord(f"what was recorded does not run: {error}") from error
     for a, b in zip(_tensors(again), _tensors(made.result), strict=True):
-        same = a.shape == b.shape and a.dtype == b.dtype and bool(_C.allclose(a.detach(), b.detach(), 1e-4, 1e-5, equal_nan=True))
+        same = a.shape == b.shape and a.dtype == b.dtype and allclose(a.detach(), b.detach(), 1e-4, 1e-5, equal_nan=True)
         if not same:
             raise CannotRecord("what was recorded computes something else; the function may depend on more than its inputs")
 

@@ -13,6 +13,7 @@ from ._types import Type, type_of
 
 __all__ = ["Unit"]
 
+NEWEST = 10
 _KINDS = {"Module": "Module", "NamedTuple": "NamedTuple", "Enum": "Enum", "ModuleInterface": "Interface", "Interface": "Interface"}
 _LISTS = {
     "__parameters__": "parameters", "__buffers__": "buffers", "__forward_hooks__": "hooks", "__forward_pre_hooks__": "pre_hooks",
@@ -31,6 +32,8 @@ class Unit:
 
     def __init__(self, files: dict[str, str], constants: tuple[Any, ...] = (), device: Callable[[str], Any] | None = None) -> None:
         self.files, self.constants = files, constants
+        # The version of the archive's ops: PyTorch's for new ones.
+        self.version = NEWEST
         self.device: Callable[[str], Any] = device or _plain_device
         self.classes: dict[str, ScriptClass] = {}
         self.functions: dict[str, Function] = {}
