@@ -1,12 +1,12 @@
-"""`rustgrad.jit`: the decorators of TorchScript for programs that run eagerly.
+"""`rustgrad.jit`: TorchScript's archives, which `load` runs and `save` writes, traces, and decorators for programs that run eagerly.
 
-`script` and `trace` return what they are given, which then runs as Python; nothing is compiled, so nothing can be saved
-as TorchScript, and `load` refuses TorchScript files.
+`script` returns what it is given, which then runs as Python; `trace` records a run as code of TorchScript.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,6 +26,7 @@ __all__ = [
     "enable_onednn_fusion",
     "export",
     "export_opnames",
+    "fork",
     "freeze",
     "fuser",
     "ignore",
@@ -47,6 +48,7 @@ __all__ = [
     "trace",
     "trace_module",
     "unused",
+    "wait",
 ]
 
 T = TypeVar("T")
@@ -59,7 +61,7 @@ class Error(Exception):
 
 
 class TracerWarning(Warning):
-    """A warning about a trace; there are no traces. `ignore_lib_warnings` is there for programs that call it."""
+    """A warning about a trace, which may hold for its inputs only. `ignore_lib_warnings` is there for programs that call it."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
@@ -68,11 +70,11 @@ class TracerWarning(Warning):
 
 
 class ScriptModule(Module):
-    """The base class of scripted modules: a `Module`, whose methods run as Python. `script` returns no object of it."""
+    """The base class of traced and loaded modules, and of those that programs write in this style: their methods run as Python."""
 
 
 class ScriptFunction:
-    """The class of scripted functions, of which there are no objects: `script` returns the function itself."""
+    """The base class of traced functions: `script` returns the function itself."""
 
 
 class Attribute:
@@ -193,17 +195,37 @@ def trace_module(
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """`mod` itself. RuntimeError for a module in training mode."""
+    """A scripted module as it is for inference: a copy whose parameters have no gradients. Another module is returned itself.
+
+    RuntimeError for a module in training mode.
+    """
     if getattr(mod, "training", False):
         raise RuntimeError(
             "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before freezing."
         )
-    return mod
+    return copy.deepcopy(mod).requires_grad_(False) if isinstance_(mod, ScriptModule) else mod
 
 
 def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
-    """`mod` itself."""
-    return mod
+    """`freeze` of a scripted module in eval mode; another one is returned itself."""
+    return freeze(mod.eval()) if isinstance_(mod, ScriptModule) else mod
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A `Future` of the call, which runs at once."""
+    from ..futures import Future
+
+    made: Any = Future()
+    try:
+        made.set_result(func(*args, **kwargs))
+    except Exception as error:
+        made.set_exception(error)
+    return made
+
+
+def wait(future: Any) -> Any:
+    """The value of what `fork` returned; the error of its call is raised."""
+    return future.wait()
 
 
 def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: Any = None) -> None:

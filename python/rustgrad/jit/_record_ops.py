@@ -460,6 +460,14 @@ def _affine_grid(r: Recorder, a: dict[str, Any], _: Any) -> str:
     return r.call_text("affine_grid_generator", a["theta"], list(a["size"]), bool(a.get("align_corners")))
 
 
+def _tensordot(r: Recorder, a: dict[str, Any], _: Any) -> str:
+    dims, x = a.get("dims", 2), a["a"]
+    if isinstance(dims, Tensor):
+        raise CannotRecord("tensordot with dimensions that are a tensor")
+    pair = [list(range(x.dim() - dims, x.dim())), list(range(dims))] if isinstance(dims, int) else [list(d) for d in dims]
+    return r.call_text("tensordot", x, a["b"], *pair)
+
+
 def _cdist(r: Recorder, a: dict[str, Any], _: Any) -> str:
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     return r.call_text("cdist", a["x1"], a["x2"], float(a.get("p", 2.0)), modes.index(a.get("compute_mode", modes[0])))
@@ -501,7 +509,7 @@ _BOUND: dict[str, Any] = {
     "softsign": lambda r, a, _: r.call_text("div", a["input"], r.call("add", r.call("abs", a["input"]), 1)),
     "softmin": lambda r, a, _: r.call_text("softmax", r.call("neg", a["input"]), a.get("dim", -1)),
     "logsigmoid": _as_other("log_sigmoid", "input"), "bilinear": _as_other("bilinear", "input1", "input2", "weight", "bias"),
-    "grid_sample": _grid, "affine_grid": _affine_grid, "cdist": _cdist,
+    "grid_sample": _grid, "affine_grid": _affine_grid, "cdist": _cdist, "tensordot": _tensordot,
     "softplus": _as_other("softplus", "input", "beta", "threshold", beta=1.0, threshold=20.0),
 }  # fmt: skip
 for _dims in (1, 2, 3):
