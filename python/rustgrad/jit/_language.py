@@ -16,8 +16,9 @@ from typing import Any
 
 from .._base import Tensor
 from ._objects import Object, ScriptClass
-from ._resolve import op, prim
+from ._resolve import PRIM, op, prim
 from ._types import Type, type_of
+from ._values import OPS
 
 __all__ = ["Function", "compile_function", "dotted", "literal"]
 
@@ -27,6 +28,7 @@ _BINARY = {
     ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "__and__", ast.BitOr: "__or__", ast.BitXor: "__xor__",
     ast.LShift: "__lshift__", ast.RShift: "__rshift__",
 }  # fmt: skip
+_CHANGED = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _COMPARED = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Is: "__is__",
     ast.IsNot: "__isnot__",
@@ -81,6 +83,8 @@ def read_attribute(value: Any, name: str) -> Any:
     cls = getattr(type(value), "_fields_of_script", None)
     if cls is not None and name in cls:
         return getattr(value, name)
+    if isinstance(value, Tensor) and name in PRIM:
+        return prim(name)(value)
     cls = _class_of(value)
     if cls is not None:
         if isinstance(value, Object):
@@ -105,8 +109,10 @@ def call_method(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         method = cls.methods.get(name)
         if method is not None:
             return method(value, *args, **kwargs)
-    if name == "tolist" and isinstance(value, Tensor) and not args:
-        return value.tolist()
+    if isinstance(value, Tensor):
+        return value.tolist() if name == "tolist" and not args else _tensor_method(value, name, args, kwargs)
+    if type(value) in (list, dict, str, tuple) and name in OPS and not kwargs:
+        return op("aten", name)(value, *args)
     raise AttributeError(f"code of an archive calls '{name}' of a {type(value).__name__}, which it may not")
 
 
@@ -115,6 +121,33 @@ def call_function(function: Any, *args: Any) -> Any:
     if not isinstance(function, Function):
         raise TypeError(f"code of an archive calls a {type(function).__name__}, which it may not")
     return function(*args)
+
+
+def _tensor_method(x: Tensor, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An op called as a method, whose sizes may be given one by one."""
+    if name in _CASTS:
+        return op("aten", "to")(x, _CASTS[name])
+    if name in _OF_SIZES and args and all(type(a) is int for a in args):
+        args = (list(args),)
+    return op("aten", name)(x, *args, **kwargs)
+
+
+_CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "long": 4, "int": 3, "short": 2, "char": 1, "byte": 0, "bool": 11}
+_OF_SIZES = frozenset("view reshape expand repeat permute flip tile new_zeros new_ones new_empty".split())
+
+
+def get_item(value: Any, index: Any) -> Any:
+    """`value[index]` of a tensor, a list, a tuple, a dict or a string."""
+    if not isinstance(value, (Tensor, list, tuple, dict, str)):
+        raise TypeError(f"code of an archive indexes a {type(value).__name__}, which it may not")
+    return value[index]
+
+
+def set_item(value: Any, index: Any, given: Any) -> None:
+    """`value[index] = given`."""
+    if not isinstance(value, (Tensor, list, dict)):
+        raise TypeError(f"code of an archive assigns to elements of a {type(value).__name__}, which it may not")
+    value[index] = given
 
 
 def _class_of(value: Any) -> ScriptClass | None:
@@ -143,6 +176,12 @@ def _wait(future: Any) -> Any:
     return future.wait()
 
 
+def check_true(test: Any, message: Any) -> None:
+    """What `assert` does."""
+    if not test:
+        raise_exception(f"AssertionError: {message}")
+
+
 def old_division(name: str) -> Callable[..., Any]:
     """`div` of archives before version 4: of integer tensors it is rounded to zero."""
     divide = op("aten", name)
@@ -168,7 +207,8 @@ _BUILTINS: dict[str, Any] = {
     "int": op("aten", "Int"), "float": op("aten", "Float"), "bool": op("aten", "Bool"), "complex": op("aten", "Complex"),
     "str": op("aten", "str"), "len": op("aten", "len"), "sorted": sorted, "range": range, "fork": _fork, "wait": _wait,
     "abs": abs, "ord": ord, "chr": chr, "min": op("aten", "min"), "max": op("aten", "max"), "list": op("aten", "list"),
-    "round": op("aten", "round"), "hash": None, "awaitable": None,
+    "round": op("aten", "round"), "enumerate": enumerate, "zip": zip, "reversed": reversed, "print": print, "sum": op("aten", "sum"),
+    "any": op("aten", "any"), "all": op("aten", "all"),
 }  # fmt: skip
 
 
@@ -287,6 +327,14 @@ class _Translator:
         if isinstance(node, ast.FunctionDef) and not ast.unparse(node.args) and not node.decorator_list:
             none = ast.arguments([], [], None, [], [], None, [])
             return ast.FunctionDef("v_" + node.name, none, self.body(node.body), [], None, None, type_params=[])  # type: ignore[call-arg]
+        if isinstance(node, ast.AugAssign):
+            changed = op("aten", _BINARY[type(node.op)] + "_") if type(node.op) in _CHANGED else op("aten", _BINARY[type(node.op)])
+            load = ast.parse(ast.unparse(node.target), mode="eval").body
+            value = ast.Call(self.value(changed), [self.expr(load), self.expr(node.value)], [])
+            return self.assign(node.target, ast.copy_location(value, node))
+        if isinstance(node, ast.Assert):
+            message = ast.Constant("") if node.msg is None else self.expr(node.msg)
+            return ast.Expr(ast.Call(self.value(check_true), [self.expr(node.test), message], []))
         if isinstance(node, (ast.Pass, ast.Break, ast.Continue)):
             return type(node)()
         raise self.wrong(node)
@@ -296,8 +344,8 @@ class _Translator:
             call = [self.expr(target.value), ast.Constant(target.attr), value]
             return ast.Expr(ast.Call(self.value(write_attribute), call, []))
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, (ast.Slice, ast.Tuple)):
-            place = [self.expr(target.value), self.expr(target.slice), value]
-            return ast.Expr(ast.Call(self.value(op("aten", "_set_item")), place, []))
+            place = [self.expr(target.value), self.index(target.slice), value]
+            return ast.Expr(ast.Call(self.value(set_item), place, []))
         return ast.Assign([self.target(target)], value)
 
     def target(self, node: ast.expr) -> ast.expr:
@@ -350,6 +398,9 @@ class _Translator:
         return ast.Call(self.value(op("aten", _BINARY[type(node.op)])), [self.expr(node.left), self.expr(node.right)], [])
 
     def of_compare(self, node: ast.Compare) -> ast.expr:
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            held = ast.Call(self.value(op("aten", "__contains__")), [self.expr(node.comparators[0]), self.expr(node.left)], [])
+            return held if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), held)
         if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARED:
             raise self.wrong(node)
         function = self.value(op("aten", _COMPARED[type(node.ops[0])]))
@@ -362,9 +413,25 @@ class _Translator:
         return ast.IfExp(self.expr(node.test), self.expr(node.body), self.expr(node.orelse))
 
     def of_subscript(self, node: ast.Subscript) -> ast.expr:
-        if isinstance(node.slice, (ast.Slice, ast.Tuple)):
+        return ast.Call(self.value(get_item), [self.expr(node.value), self.index(node.slice)], [])
+
+    def index(self, node: ast.expr) -> ast.expr:
+        """An index: slices, `...` and tuples of these are taken as they are."""
+        if isinstance(node, ast.Tuple):
+            return ast.copy_location(ast.Tuple([self.index(e) for e in node.elts], ast.Load()), node)
+        if isinstance(node, ast.Constant) and node.value is Ellipsis:
+            return ast.copy_location(ast.Constant(Ellipsis), node)
+        if isinstance(node, ast.Slice):
+            bounds = [ast.Constant(None) if b is None else self.expr(b) for b in (node.lower, node.upper, node.step)]
+            return ast.copy_location(ast.Call(self.value(slice), bounds, []), node)
+        return self.expr(node)
+
+    def of_listcomp(self, node: ast.ListComp) -> ast.expr:
+        loop = node.generators[0]
+        if len(node.generators) != 1 or loop.ifs or loop.is_async:
             raise self.wrong(node)
-        return ast.Subscript(self.expr(node.value), self.expr(node.slice), ast.Load())
+        made = ast.comprehension(self.target(loop.target), self.expr(loop.iter), [], 0)
+        return ast.ListComp(self.expr(node.elt), [made])
 
     def of_attribute(self, node: ast.Attribute) -> ast.expr:
         path = dotted(node)

@@ -126,7 +126,7 @@ def _default(r: Recorder, key: str, func: Any, args: Any, kwargs: Any, result: A
     while position and isinstance(position[-1], tuple) and not position[-1][1]:
         position.pop()
     flat = [p[0] if isinstance(p, tuple) and len(p) == 2 and isinstance(p[1], bool) else p for p in position]
-    if op in _MAKES:
+    if op in _MAKES and result is not None:
         named |= _options(result)
     return r.call_text(op + ("_" if in_place and not op.endswith("_") else ""), *flat, **named)
 

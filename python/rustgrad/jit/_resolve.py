@@ -17,7 +17,7 @@ from ._codes import code_of, dtype_of, format_of, layout_of
 from ._natives import NATIVES
 from ._values import OPS
 
-__all__ = ["op", "prim"]
+__all__ = ["PRIM", "op", "prim"]
 
 # Ops that are written in Python in this package, by the object that has them. Anything else of a name is an op of the core.
 _OF_TENSOR = frozenset(
@@ -189,13 +189,13 @@ def _enum_value(value: Any) -> Any:
     return value._value_
 
 
-_PRIM: dict[str, Callable[..., Any]] = {
+PRIM: dict[str, Callable[..., Any]] = {
     "dtype": _dtype, "layout": lambda x: 0, "shape": lambda x: list(x.shape), "NumToTensor": _num_to_tensor,
     "min": OPS["min"], "max": OPS["max"], "abs": abs, "EnumName": _enum_name, "EnumValue": _enum_value,
     "data": lambda x: x.detach(), "is_quantized": lambda x: False, "AutogradZero": lambda: None, "name": lambda x: None,
     "unchecked_unwrap_optional": lambda x: x,
 }  # fmt: skip
-_PRIM |= {
+PRIM |= {
     n: _attribute(n)
     for n in "device is_cuda is_cpu is_meta is_sparse is_nested requires_grad grad T H mT mH itemsize nbytes ndim type index "
     "is_mps is_xpu".split()
@@ -208,4 +208,4 @@ def prim(name: str) -> Callable[..., Any]:
     def absent(*args: Any, **kwargs: Any) -> Any:
         raise Unsupported(f"prim::{name}: there is no such op here")
 
-    return _PRIM.get(name, absent)
+    return PRIM.get(name, absent)

@@ -246,7 +246,7 @@ def _largest(choose: Callable[..., Any]) -> Callable[..., Any]:
 OPS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": _divide, "floordiv": _floor_div,
     "remainder": operator.mod, "fmod": math.fmod, "pow": _pow, "neg": operator.neg, "abs": abs,
-    "add_": operator.iadd, "mul_": operator.imul,
+    "add_": operator.iadd, "mul_": operator.imul, "sub_": operator.isub, "div_": _divide,
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor, "__not__": operator.not_,
     "__lshift__": operator.lshift, "__rshift__": operator.rshift, "bitwise_not": operator.invert,
