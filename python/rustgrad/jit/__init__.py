@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import sys
+import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
@@ -84,9 +87,56 @@ class Attribute:
         self.value, self.type = value, type
 
 
+_scripted: Any = weakref.WeakSet()
+
+
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
-    """`obj` itself: a function, class or module runs as Python."""
+    """`obj` itself: a function, class or module runs as Python.
+
+    A module has `save`, `code` and `graph` afterwards, a function `save`: these translate its Python to TorchScript, and raise a
+    RuntimeError that names the line where that is not possible.
+    """
+    if isinstance_(obj, Module):
+        _scripted.add(obj)
+    elif isinstance_(obj, types.FunctionType):
+        vars(obj).setdefault("save", functools.partial(save, obj))
     return obj
+
+
+def is_scripted(obj: Any) -> bool:
+    """Whether a module was given to `script`."""
+    return isinstance_(obj, Module) and obj in _scripted
+
+
+def of_scripted(module: Any, name: str) -> Any:
+    """What a module that was given to `script` has besides its own attributes."""
+    if name == "original_name":
+        return type(module).__name__
+    if name in ("save", "save_to_buffer"):
+        return functools.partial(save if name == "save" else _to_bytes, module)
+    return getattr(_program(module), name)
+
+
+def _program(m: Any) -> Any:
+    """A module or function as code of TorchScript."""
+    from ._script import LoadedFunction, RecursiveScriptModule
+
+    if isinstance_(m, (LoadedFunction, RecursiveScriptModule)):
+        return m
+    from ._translate import translated_function, translated_module
+
+    if isinstance_(m, ScriptModule) or is_scripted(m):
+        return translated_module(m)
+    if isinstance_(m, types.FunctionType):
+        return translated_function(m)
+    raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'. Hint: give it to jit.script or jit.trace first.")
+
+
+def _to_bytes(m: Any, *args: Any, _extra_files: Any = None, **kwargs: Any) -> bytes:
+    """The bytes of an archive."""
+    from ._save import to_bytes
+
+    return to_bytes(_program(m), _extra_files)
 
 
 def script_method(fn: T) -> T:
@@ -233,17 +283,26 @@ def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """A decorator that returns the function itself."""
-    return drop if callable(drop) else _itself
+    """A decorator that returns the function itself. Code that calls it cannot be saved, with `drop` only where the call is not reached."""
+    if callable(drop):
+        return _marked(drop, "ignore (leave as a call to Python, cannot be torch.jit.save'd)")
+    return unused if drop else ignore
 
 
 def export(fn: T) -> T:
-    """`fn` itself."""
-    return fn
+    """`fn` itself, which is saved with its module even if nothing calls it."""
+    return _marked(fn, "export (compile this function even if nothing calls it)")
 
 
 def unused(fn: T) -> T:
-    """`fn` itself."""
+    """`fn` itself; in code that is saved, calling it is an error."""
+    return _marked(fn, "unused (ignored and replaced with raising of an exception)")
+
+
+def _marked(fn, modifier):
+    """A function with PyTorch's mark of what becomes of it in code."""
+    with contextlib.suppress(AttributeError, TypeError):
+        fn._torchscript_modifier = modifier
     return fn
 
 
@@ -259,10 +318,6 @@ _script_if_tracing = script_if_tracing
 def interface(obj: T) -> T:
     """`obj` itself."""
     return obj
-
-
-def _itself(fn):
-    return fn
 
 
 def annotate(the_type: Any, the_value: T) -> T:
@@ -327,16 +382,20 @@ def onednn_fusion_enabled() -> bool:
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Writes a traced or loaded module or function as a TorchScript archive, which PyTorch's `torch.jit.load` reads.
+    """Writes a module or function as a TorchScript archive, which PyTorch's `torch.jit.load` reads.
 
     Args:
-        m (ScriptModule or ScriptFunction): what `trace` or `load` returned.
+        m: what `trace` or `load` returned, or was given to `script`.
         f (path or binary file): a file needs only `write`.
         _extra_files (dict): more files of the archive, name -> text or bytes.
+
+    Raises:
+        AttributeError: `m` was neither traced nor scripted.
+        RuntimeError: its Python has no form in TorchScript; the message names the line.
     """
     from ._save import save_archive
 
-    save_archive(m, f, _extra_files)
+    save_archive(_program(m), f, _extra_files)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:

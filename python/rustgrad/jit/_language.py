@@ -343,7 +343,7 @@ class _Translator:
         if isinstance(target, ast.Attribute):
             call = [self.expr(target.value), ast.Constant(target.attr), value]
             return ast.Expr(ast.Call(self.value(write_attribute), call, []))
-        if isinstance(target, ast.Subscript) and not isinstance(target.slice, (ast.Slice, ast.Tuple)):
+        if isinstance(target, ast.Subscript):
             place = [self.expr(target.value), self.index(target.slice), value]
             return ast.Expr(ast.Call(self.value(set_item), place, []))
         return ast.Assign([self.target(target)], value)

@@ -157,6 +157,11 @@ def _bound(write: Callable[[Recorder, dict[str, Any], Any], str]) -> Emit:
     return emit
 
 
+def _real(value: Any) -> Any:
+    """A number as a float; code is left as it is."""
+    return value if isinstance(value, Code) else float(value)
+
+
 # --- by names of arguments
 
 def _reduction(a: dict[str, Any]) -> int:
@@ -168,7 +173,7 @@ def _reduction(a: dict[str, Any]) -> int:
 def _loss(op: str, *extra: str) -> Any:
     """A loss: input, target, the reduction as a number, then what else the schema has."""
     defaults = {"beta": 1.0, "delta": 1.0}
-    return lambda r, a, _: r.call_text(op, a["input"], a["target"], _reduction(a), *(float(a.get(n, defaults[n])) for n in extra))
+    return lambda r, a, _: r.call_text(op, a["input"], a["target"], _reduction(a), *(_real(a.get(n, defaults[n])) for n in extra))
 
 
 def _nll(r: Recorder, a: dict[str, Any], _: Any) -> str:
@@ -176,7 +181,7 @@ def _nll(r: Recorder, a: dict[str, Any], _: Any) -> str:
 
 
 def _cross_entropy(r: Recorder, a: dict[str, Any], _: Any) -> str:
-    rest = (a.get("weight"), _reduction(a), a.get("ignore_index", -100), float(a.get("label_smoothing", 0.0)))
+    rest = (a.get("weight"), _reduction(a), a.get("ignore_index", -100), _real(a.get("label_smoothing", 0.0)))
     return r.call_text("cross_entropy_loss", a["input"], a["target"], *rest)
 
 
@@ -199,25 +204,25 @@ def _kl(r: Recorder, a: dict[str, Any], _: Any) -> str:
 def _dropout(op: str) -> Any:
     def write(r: Recorder, a: dict[str, Any], _: Any) -> str:
         training = a.get("training", a.get("train", True))
-        return r.call_text(op + ("_" if a.get("inplace") else ""), a["input"], float(a.get("p", 0.5)), training)
+        return r.call_text(op + ("_" if a.get("inplace") else ""), a["input"], _real(a.get("p", 0.5)), training)
 
     return write
 
 
 def _batch_norm(r: Recorder, a: dict[str, Any], _: Any) -> str:
     order = [a.get(n) for n in ("input", "weight", "bias", "running_mean", "running_var")]
-    return r.call_text("batch_norm", *order, a.get("training", False), float(a.get("momentum", 0.1)), float(a.get("eps", 1e-5)), True)
+    return r.call_text("batch_norm", *order, a.get("training", False), _real(a.get("momentum", 0.1)), _real(a.get("eps", 1e-5)), True)
 
 
 def _instance_norm(r: Recorder, a: dict[str, Any], _: Any) -> str:
     order = [a.get(n) for n in ("input", "weight", "bias", "running_mean", "running_var")]
     return r.call_text(
-        "instance_norm", *order, a.get("use_input_stats", True), float(a.get("momentum", 0.1)), float(a.get("eps", 1e-5)), True
+        "instance_norm", *order, a.get("use_input_stats", True), _real(a.get("momentum", 0.1)), _real(a.get("eps", 1e-5)), True
     )
 
 
 def _norm_of_groups(r: Recorder, a: dict[str, Any], _: Any) -> str:
-    return r.call_text("group_norm", a["input"], a["num_groups"], a.get("weight"), a.get("bias"), float(a.get("eps", 1e-5)), True)
+    return r.call_text("group_norm", a["input"], a["num_groups"], a.get("weight"), a.get("bias"), _real(a.get("eps", 1e-5)), True)
 
 
 def _embedding(r: Recorder, a: dict[str, Any], _: Any) -> str:
@@ -254,11 +259,16 @@ def _pad(r: Recorder, a: dict[str, Any], _: Any) -> str:
     return r.call_text("pad", a["input"], list(a["pad"]), a.get("mode", "constant"), number)
 
 
+def _has_indices(a: dict[str, Any], result: Any) -> bool:
+    """Whether a call of a pool gives indices; its result is not known where code is translated."""
+    return isinstance(result, tuple) or result is None and a.get("return_indices") is True
+
+
 def _pool(op: str, dims: int) -> Any:
     def write(r: Recorder, a: dict[str, Any], result: Any) -> str:
         sizes = {n: a[n] for n in ("kernel_size", "stride", "padding", "dilation") if a.get(n) is not None}
         each = {n: list(v) if isinstance(v, (list, tuple)) else [v] * dims for n, v in sizes.items()}
-        name = f"{op}{dims}d" + ("_with_indices" if isinstance(result, tuple) else "")
+        name = f"{op}{dims}d" + ("_with_indices" if _has_indices(a, result) else "")
         return r.call_text(name, a["input"], each["kernel_size"], each.get("stride", []), each.get("padding", [0] * dims),
                            each.get("dilation", [1] * dims), a.get("ceil_mode", False))  # fmt: skip
 
@@ -279,10 +289,10 @@ def _adaptive(op: str, dims: int) -> Any:
     def write(r: Recorder, a: dict[str, Any], result: Any) -> str:
         sizes = a["output_size"]
         sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes] * dims
-        shape = a["input"].shape[-dims:]
-        text = r.call_text(f"{op}{dims}d", a["input"], [shape[i] if n is None else n for i, n in enumerate(sizes)])
+        sizes = [a["input"].shape[i - dims] if n is None else n for i, n in enumerate(sizes)]
+        text = r.call_text(f"{op}{dims}d", a["input"], sizes)
         # The op gives indices too.
-        return f"({text})[0]" if "max" in op and isinstance(result, Tensor) else text
+        return f"({text})[0]" if "max" in op and not _has_indices(a, result) else text
 
     return write
 
@@ -290,7 +300,7 @@ def _adaptive(op: str, dims: int) -> Any:
 def _normalize(r: Recorder, a: dict[str, Any], _: Any) -> str:
     x, p, dim = a["input"], a.get("p", 2.0), a.get("dim", 1)
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
-    size = r.call("clamp_min", r.call("linalg_vector_norm", x, p, dims, True), float(a.get("eps", 1e-12)))
+    size = r.call("clamp_min", r.call("linalg_vector_norm", x, p, dims, True), _real(a.get("eps", 1e-12)))
     return r.call_text("div", x, r.call("expand_as", size, x))
 
 
@@ -309,7 +319,7 @@ def _elu(r: Recorder, a: dict[str, Any], _: Any) -> str:
 
 
 def _attention(r: Recorder, a: dict[str, Any], _: Any) -> str:
-    order = [a["query"], a["key"], a["value"], a.get("attn_mask"), float(a.get("dropout_p", 0.0)), a.get("is_causal", False)]
+    order = [a["query"], a["key"], a["value"], a.get("attn_mask"), _real(a.get("dropout_p", 0.0)), a.get("is_causal", False)]
     named = {n: a[n] for n in ("scale", "enable_gqa") if a.get(n)}
     return r.call_text("scaled_dot_product_attention", *order, **named)
 
@@ -470,7 +480,7 @@ def _tensordot(r: Recorder, a: dict[str, Any], _: Any) -> str:
 
 def _cdist(r: Recorder, a: dict[str, Any], _: Any) -> str:
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
-    return r.call_text("cdist", a["x1"], a["x2"], float(a.get("p", 2.0)), modes.index(a.get("compute_mode", modes[0])))
+    return r.call_text("cdist", a["x1"], a["x2"], _real(a.get("p", 2.0)), modes.index(a.get("compute_mode", modes[0])))
 
 
 def _conv(dims: int, transposed: bool) -> Any:

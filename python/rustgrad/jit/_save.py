@@ -182,10 +182,6 @@ def save_archive(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
     """Writes a scripted or traced module or function."""
     if isinstance(m, LoadedFunction):
         m = m.as_module()
-    if not isinstance(m, RecursiveScriptModule):
-        raise RuntimeError(
-            f"jit.save: expected a traced or loaded module or function, got {type(m).__name__}. Hint: jit.trace(model, inputs) records one."
-        )
     is_path = isinstance(f, (str, os.PathLike))
     if is_path and not os.path.isdir(parent := os.path.dirname(os.fspath(f)) or "."):
         raise RuntimeError(f"Parent directory {parent} does not exist.")

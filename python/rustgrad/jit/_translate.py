@@ -21,6 +21,7 @@ from .. import _C
 from .._base import Tensor
 from ..nn.modules.module import Module
 from ..onnx._keys import op_key
+from ._layers import layer_code, parts_called
 from ._record import CannotRecord, Code, Recorder, _is_plain, _quoted
 from ._record_ops import _BOUND, _SPECIAL, emitter
 from ._trace import _Classes, _texts
@@ -110,13 +111,30 @@ class _Program:
         if (id(module), name) in self.methods:
             return
         self.methods[id(module), name] = None
+        if name == "forward" and self.layer(module, owner):
+            return
         function = getattr(type(module), name, None)
         if name == "forward" and "forward" in vars(module):
             function = vars(module)["forward"]
         if not inspect.isfunction(function):
             raise CannotTranslate(f"{type(module).__name__}.{name} is no function of Python")
+        if _mark(function).startswith("ignore"):
+            raise CannotTranslate(f"{type(module).__name__}.{name} is ignored by jit.ignore, so that code which calls it cannot be saved")
         body = _Body(self, function, module)
         self.methods[id(module), name] = body.code(name, owner)
+
+    def layer(self, module: Module, owner: str) -> bool:
+        """Writes the `forward` of a layer of the library that has code of its own."""
+        try:
+            text = layer_code(module, owner)
+        except NotImplementedError as error:
+            raise CannotTranslate(str(error)) from None
+        if text is None:
+            return False
+        self.methods[id(module), "forward"] = text
+        for part in parts_called(module):
+            self.method(part, "forward")
+        return True
 
     def function(self, function: Any) -> str:
         """The qualified name of a function, which is written once."""
@@ -231,6 +249,8 @@ class _Body:
             hints = typing.get_type_hints(self.function)
         except Exception:
             hints = {}
+        if self.function.__module__.startswith("rustgrad."):
+            hints = {n: h for n, h in hints.items() if _is_taken(h)}
         signature = inspect.signature(self.function)
         shown = []
         for place, (parameter, value) in enumerate(signature.parameters.items()):
@@ -242,7 +262,10 @@ class _Body:
             kind = annotation_text(hints[parameter]) if parameter in hints else "Tensor"
             default = "" if value.default is inspect.Parameter.empty else f"={self.writer.text(value.default)}"
             shown.append(f"{parameter}: {kind}{default}")
-        self.block(self.tree.body)
+        if _mark(self.function).startswith("unused"):
+            self.line('assert False, "a function that jit.unused leaves out was called"')
+        else:
+            self.block(self.tree.body)
         returns = f" -> {annotation_text(hints['return'])}" if "return" in hints else ""
         return f"def {name}({', '.join(shown)}){returns}:\n" + "".join(line + "\n" for line in self.lines or ["  return None"])
 
@@ -407,7 +430,9 @@ class _Body:
             made = [p if p is not None else [Code(f"{self.text(a)}[{i}]") for i in range(length)] for p, a in zip(parts, node.args, strict=True)]
             return list(zip(*made))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "values", "keys"):
-            owner = self.expr(node.func.value)
+            inside = node.func.value
+            is_table = isinstance(inside, ast.Attribute) and inside.attr == "_modules"
+            owner = self.expr(inside.value if is_table else inside)  # type: ignore[attr-defined]
             if isinstance(owner, _Part):
                 pairs = [(_Known(n), self.child(owner, n)) for n in owner.module._modules]
                 return [{"items": p, "keys": p[0], "values": p[1]}[node.func.attr] for p in pairs]
@@ -452,6 +477,8 @@ class _Body:
             return str(value)
         if isinstance(value, _Part):
             return value.text
+        if isinstance(value, _Bound) and not isinstance(value.owner, _Part):
+            return f"{value.owner}.{value.name}"
         if isinstance(value, _Known):
             value = value.value
         if isinstance(value, tuple) and not hasattr(value, "_fields"):
@@ -638,8 +665,7 @@ class _Body:
 
     # --- calls
     def of_call(self, node: ast.Call) -> Any:
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            raise self.wrong(node, "* or ** in a call")
+        node = self.unpacked(node)
         function = self.expr(node.func)
         if isinstance(function, _Part):
             return self.of_method(function, "forward", node)
@@ -651,6 +677,22 @@ class _Body:
             raise self.wrong(node, "what is called is not known")
         return self.of_function(function.value, node)
 
+    def unpacked(self, node: ast.Call) -> ast.Call:
+        """A call whose `*values` are known, with the values themselves."""
+        if any(k.arg is None for k in node.keywords):
+            raise self.wrong(node, "** in a call")
+        args: list[ast.expr] = []
+        for a in node.args:
+            if isinstance(a, ast.Starred):
+                values = self.constant(a.value)
+                for v in values:
+                    name = f" {len(self.known)}"
+                    self.known[name] = _Known(v)
+                    args.append(ast.Name(name, ast.Load()))
+            else:
+                args.append(a)
+        return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
+
     def given(self, node: ast.Call) -> str:
         return ", ".join([*map(self.text, node.args), *(f"{k.arg}={self.text(k.value)}" for k in node.keywords)])
 
@@ -659,6 +701,10 @@ class _Body:
             values = [self.expr(a) for a in node.args]
             if all(isinstance(v, _Known) for v in values) and not node.keywords:
                 return _Known(getattr(owner.module, name)(*(v.value for v in values)))
+        if name.startswith("_") and not node.args and not node.keywords and type(owner.module).__module__.startswith("rustgrad."):
+            found = getattr(owner.module, name)()
+            if not any(isinstance(v, (Tensor, Module)) for v in _leaves(found)):
+                return _Known(found)
         self.program.method(owner.module, name)
         return Code(f"{owner.text}.{name}({self.given(node)})")
 
@@ -740,6 +786,19 @@ class _Body:
         return value if isinstance(value, Code) else Code(self.shown(value, node))
 
 
+def _mark(function: Any) -> str:
+    return str(getattr(function, "_torchscript_modifier", ""))
+
+
+def _is_taken(hint: Any) -> bool:
+    """Whether an annotation of the library is a type of TorchScript."""
+    try:
+        annotation_text(hint)
+    except CannotTranslate:
+        return False
+    return True
+
+
 def _leaves(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [leaf for v in value for leaf in _leaves(v)]
@@ -783,7 +842,7 @@ def translated_module(module: Module) -> Any:
 
     program = _Program()
     program.class_of(module)
-    exported = [n for n in dir(type(module)) if getattr(getattr(type(module), n, None), "_exported_to_script", False)]
+    exported = [n for n in dir(type(module)) if _mark(getattr(type(module), n, None)).startswith("export") and n != "forward"]
     for name in ["forward", *exported]:
         program.method(module, name)
     unit = Unit(program.files(), tuple(program.constants))
