@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -80,18 +81,24 @@ def _device(text: str) -> Any:
 
 def read_attribute(value: Any, name: str) -> Any:
     """An attribute of an object of the archive, that its class declares."""
-    cls = getattr(type(value), "_fields_of_script", None)
-    if cls is not None and name in cls:
+    names = getattr(type(value), "_fields_of_script", None)
+    if names is not None and name in names:
         return getattr(value, name)
     if isinstance(value, Tensor) and name in PRIM:
         return prim(name)(value)
     cls = _class_of(value)
-    if cls is not None:
-        if isinstance(value, Object):
-            return getattr(value, name)
-        if name in cls.fields or name in cls.constants:
-            return getattr(value, name)
+    if cls is not None and name in cls.constants:
+        return cls.constants[name]
+    if cls is not None and name in cls.fields:
+        return value._values[name] if isinstance(value, Object) else _of_module(value.__dict__, name)
     raise AttributeError(f"code of an archive reads '{name}' of a {type(value).__name__}, which it may not")
+
+
+def _of_module(state: dict[str, Any], name: str) -> Any:
+    for table in ("_parameters", "_buffers", "_modules"):
+        if name in state[table]:
+            return state[table][name]
+    return state[name]
 
 
 def write_attribute(value: Any, name: str, given: Any) -> None:
@@ -99,7 +106,10 @@ def write_attribute(value: Any, name: str, given: Any) -> None:
     cls = _class_of(value)
     if cls is None or name not in cls.fields:
         raise AttributeError(f"code of an archive sets '{name}' of a {type(value).__name__}, which it may not")
-    setattr(value, name, given)
+    if isinstance(value, Object):
+        value._values[name] = given
+    else:
+        setattr(value, name, given)
 
 
 def call_method(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -511,9 +521,10 @@ def compile_function(names: Any, node: ast.FunctionDef, where: str, text: str) -
     return Function(names, node, where, text)
 
 
-def show_source(where: str, text: str) -> None:
-    """Lets tracebacks show the lines of an archive's code."""
+def show_source(unit: Any, where: str, text: str) -> None:
+    """Lets tracebacks show the lines of an archive's code, while there is some of it."""
     linecache.cache[where] = (len(text), None, text.splitlines(True), where)
+    weakref.finalize(unit, linecache.cache.pop, where, None)
 
 
 def fresh(path: str) -> str:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import enum
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from .._unpickler import CheckpointError
+from ..nn.modules.module import Module
+
 __all__ = ["Object", "ScriptClass"]
+
+
+# What a module keeps in its own attributes, apart from those that archives set; and the slots of objects.
+_RESERVED = frozenset(vars(Module())) - {"training", "_is_full_backward_hook"} | {"_class", "_unit", "_values"}
 
 
 class ScriptClass:
@@ -46,16 +54,25 @@ class ScriptClass:
     def python_class(self) -> Any:
         """The named tuple or the enumeration that it is."""
         if self._made is None:
-            if self.kind == "Enum":
-                self._made = enum.Enum(self.short, self.members)
-            else:
-                from collections import namedtuple
-
-                names = list(self.fields)
-                defaults = [self.defaults[n] for n in names if n in self.defaults]
-                self._made = namedtuple(self.short, names, defaults=defaults)  # noqa: PYI024
-                self._made._fields_of_script = frozenset(names)
+            try:
+                self._make()
+            except (ValueError, TypeError) as error:
+                raise CheckpointError(f"the class {self.name} cannot be made: {error}") from None
         return self._made
+
+    def _make(self) -> None:
+        if self.kind == "Enum":
+            self._made = enum.Enum(self.short, self.members)
+            return
+        names = list(self.fields)
+        defaults = [self.defaults[n] for n in names if n in self.defaults]
+        self._made = namedtuple(self.short, names, defaults=defaults)  # noqa: PYI024
+        self._made._fields_of_script = frozenset(names)
+
+    def free(self, name: str) -> None:
+        """Refuses an attribute by a name that objects here have for something else."""
+        if name.startswith("__") or name in _RESERVED or self.kind in ("Enum", "NamedTuple") and name.startswith("_"):
+            raise CheckpointError(f"the class {self.name} has an attribute {name[:100]!r}, which is no name for one")
 
     def new(self) -> Any:
         """An object without attributes."""

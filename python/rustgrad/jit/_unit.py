@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -76,10 +77,12 @@ class Unit:
     def _parse(self, module: str, path: str, text: str) -> dict[str, ast.AST]:
         where = fresh(f"code/{path}")
         try:
-            tree = ast.parse(text, where)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(text, where)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise CheckpointError(f"the code of the archive cannot be read: code/{path}: {error}") from None
-        show_source(where, text)
+        show_source(self, where, text)
         self._texts[module] = where, text
         made: dict[str, ast.AST] = {}
         for node in tree.body:
@@ -117,6 +120,7 @@ class Unit:
             raise SyntaxError(f"the class {made.name} has '{ast.unparse(part)[:100]}'")
 
     def _field(self, made: ScriptClass, name: str, part: ast.AnnAssign) -> None:
+        made.free(name)
         made.fields[name] = type_of(part.annotation, self.type)
         if part.value is None:
             return
@@ -131,9 +135,12 @@ class Unit:
             if _LISTS[target.id]:
                 getattr(made, _LISTS[target.id])[:] = literal(value)
         elif isinstance(target, ast.Name) and made.kind == "Enum":
+            made.free(target.id)
             made.members[target.id] = literal(value)
         elif isinstance(target, ast.Subscript) and ast.unparse(target.value) == "__annotations__":
-            made.fields[literal(target.slice)] = type_of(value, self.type)
+            name = str(literal(target.slice))
+            made.free(name)
+            made.fields[name] = type_of(value, self.type)
         else:
             raise SyntaxError(f"the class {made.name} assigns {ast.unparse(target)[:100]}")
 
