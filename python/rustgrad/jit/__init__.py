@@ -129,7 +129,9 @@ def _program(m: Any) -> Any:
         return translated_module(m)
     if isinstance_(m, types.FunctionType):
         return translated_function(m)
-    raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'. Hint: give it to jit.script or jit.trace first.")
+    raise AttributeError(
+        f"'{type(m).__name__}' object has no attribute 'save'. Hint: give it to jit.script or jit.trace first."
+    )
 
 
 def _to_bytes(m: Any, *args: Any, _extra_files: Any = None, **kwargs: Any) -> bytes:
@@ -239,7 +241,12 @@ def trace_module(
         raise AttributeError("expected torch.nn.Module as the first argument")
     calls = {}
     for name, given in inputs.items():
-        is_pair = isinstance_(given, tuple) and len(given) == 2 and isinstance_(given[1], dict) and isinstance_(given[0], tuple)
+        is_pair = (
+            isinstance_(given, tuple)
+            and len(given) == 2
+            and isinstance_(given[1], dict)
+            and isinstance_(given[0], tuple)
+        )
         calls[name] = given if is_pair else _example(given, given if example_inputs_is_kwarg else None)
     return _recorded(lambda: traced_module(mod, calls, strict, check_trace), mod)
 

@@ -45,7 +45,7 @@ def format_of(code: Any) -> Any:
 
 
 def reduction_of(code: int | str) -> str:
-    """"none", "mean" or "sum" of its number."""
+    """ "none", "mean" or "sum" of its number."""
     return code if isinstance(code, str) else _REDUCTIONS[code]
 
 

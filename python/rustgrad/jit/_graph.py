@@ -127,7 +127,11 @@ class _Builder:
                 taken = [self.value(target.value, nodes), self.value(s.value, nodes)]
                 nodes.append(Node("prim::SetAttr", taken, [], {"name": target.attr}))
                 return
-            names = [t.id for t in target.elts if isinstance(t, ast.Name)] if isinstance(target, ast.Tuple) else [ast.unparse(target)]
+            names = (
+                [t.id for t in target.elts if isinstance(t, ast.Name)]
+                if isinstance(target, ast.Tuple)
+                else [ast.unparse(target)]
+            )
             self.named(s.value, names, nodes)
         elif isinstance(s, ast.Expr):
             self.value(s.value, nodes)

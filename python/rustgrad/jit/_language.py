@@ -15,13 +15,24 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .._base import Tensor
-from ._objects import Object, ScriptClass
-from ._resolve import PRIM, op, prim
+from ._resolve import op, prim
+from ._runtime import (
+    BUILTINS,
+    Callee,
+    call_function,
+    call_method,
+    check_true,
+    get_item,
+    old_division,
+    raise_exception,
+    read_attribute,
+    set_item,
+    wait,
+    write_attribute,
+)
 from ._types import Type, type_of
-from ._values import OPS
 
-__all__ = ["Function", "compile_function", "dotted", "literal"]
+__all__ = ["Function", "dotted", "fresh", "literal", "show_source"]
 
 _UNARY = {ast.USub: "neg", ast.Not: "__not__", ast.Invert: "bitwise_not"}
 _BINARY = {
@@ -68,7 +79,12 @@ def _joined(node):
     return left + right if isinstance(node.op, ast.Add) else left - right
 
 
-_NUMBERS = {"inf": float("inf"), "nan": float("nan"), "infj": complex(0, float("inf")), "nanj": complex(0, float("nan"))}
+_NUMBERS = {
+    "inf": float("inf"),
+    "nan": float("nan"),
+    "infj": complex(0, float("inf")),
+    "nanj": complex(0, float("nan")),
+}
 
 
 def _device(text: str) -> Any:
@@ -77,152 +93,7 @@ def _device(text: str) -> Any:
     return device(text)
 
 
-# --- what translated code calls
-
-def read_attribute(value: Any, name: str) -> Any:
-    """An attribute of an object of the archive, that its class declares."""
-    names = getattr(type(value), "_fields_of_script", None)
-    if names is not None and name in names:
-        return getattr(value, name)
-    if isinstance(value, Tensor) and name in PRIM:
-        return prim(name)(value)
-    cls = _class_of(value)
-    if cls is not None and name in cls.constants:
-        return cls.constants[name]
-    if cls is not None and name in cls.fields:
-        return value._values[name] if isinstance(value, Object) else _of_module(value.__dict__, name)
-    raise AttributeError(f"code of an archive reads '{name}' of a {type(value).__name__}, which it may not")
-
-
-def _of_module(state: dict[str, Any], name: str) -> Any:
-    for table in ("_parameters", "_buffers", "_modules"):
-        if name in state[table]:
-            return state[table][name]
-    return state[name]
-
-
-def write_attribute(value: Any, name: str, given: Any) -> None:
-    """Sets an attribute that the class of an object of the archive declares."""
-    cls = _class_of(value)
-    if cls is None or name not in cls.fields:
-        raise AttributeError(f"code of an archive sets '{name}' of a {type(value).__name__}, which it may not")
-    if isinstance(value, Object):
-        value._values[name] = given
-    else:
-        setattr(value, name, given)
-
-
-def call_method(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    """A method of an object of the archive, that its class declares."""
-    cls = _class_of(value)
-    if cls is not None:
-        method = cls.methods.get(name)
-        if method is not None:
-            return method(value, *args, **kwargs)
-    if isinstance(value, Tensor):
-        return value.tolist() if name == "tolist" and not args else _tensor_method(value, name, args, kwargs)
-    if type(value) in (list, dict, str, tuple) and name in OPS and not kwargs:
-        return op("aten", name)(value, *args)
-    raise AttributeError(f"code of an archive calls '{name}' of a {type(value).__name__}, which it may not")
-
-
-def call_function(function: Any, *args: Any) -> Any:
-    """A function of the archive that a variable holds."""
-    if not isinstance(function, Function):
-        raise TypeError(f"code of an archive calls a {type(function).__name__}, which it may not")
-    return function(*args)
-
-
-def _tensor_method(x: Tensor, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An op called as a method, whose sizes may be given one by one."""
-    if name in _CASTS:
-        return op("aten", "to")(x, _CASTS[name])
-    if name in _OF_SIZES and args and all(type(a) is int for a in args):
-        args = (list(args),)
-    return op("aten", name)(x, *args, **kwargs)
-
-
-_CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "long": 4, "int": 3, "short": 2, "char": 1, "byte": 0, "bool": 11}
-_OF_SIZES = frozenset("view reshape expand repeat permute flip tile new_zeros new_ones new_empty".split())
-
-
-def get_item(value: Any, index: Any) -> Any:
-    """`value[index]` of a tensor, a list, a tuple, a dict or a string."""
-    if not isinstance(value, (Tensor, list, tuple, dict, str)):
-        raise TypeError(f"code of an archive indexes a {type(value).__name__}, which it may not")
-    return value[index]
-
-
-def set_item(value: Any, index: Any, given: Any) -> None:
-    """`value[index] = given`."""
-    if not isinstance(value, (Tensor, list, dict)):
-        raise TypeError(f"code of an archive assigns to elements of a {type(value).__name__}, which it may not")
-    value[index] = given
-
-
-def _class_of(value: Any) -> ScriptClass | None:
-    if isinstance(value, Object):
-        return value._class
-    found = getattr(value, "__dict__", {}).get("_class")
-    return found if isinstance(found, ScriptClass) else None
-
-
-def _fork(function: Callable[[], Any]) -> Any:
-    from ..futures import Future
-
-    made: Any = Future()
-    try:
-        made.set_result(function())
-    except Exception as error:
-        made.set_exception(error)
-    return made
-
-
-def _wait(future: Any) -> Any:
-    from ..futures import Future
-
-    if not isinstance(future, Future):
-        raise TypeError(f"wait: expected a Future, got {type(future).__name__}")
-    return future.wait()
-
-
-def check_true(test: Any, message: Any) -> None:
-    """What `assert` does."""
-    if not test:
-        raise_exception(f"AssertionError: {message}")
-
-
-def old_division(name: str) -> Callable[..., Any]:
-    """`div` of archives before version 4: of integer tensors it is rounded to zero."""
-    divide = op("aten", name)
-
-    def call(a: Any, b: Any, **kwargs: Any) -> Any:
-        values = [v for v in (a, b) if isinstance(v, (Tensor, int, float, complex))]
-        whole = all(not (v.is_floating_point() or v.is_complex()) if isinstance(v, Tensor) else isinstance(v, int) for v in values)
-        if whole and any(isinstance(v, Tensor) for v in values) and not kwargs:
-            kwargs = {"rounding_mode": "trunc"}
-        return divide(a, b, **kwargs)
-
-    return call
-
-
-def raise_exception(message: Any, cls: Any = None) -> None:
-    """What a `raise` or `assert` of the program became."""
-    from . import Error
-
-    raise Error(f"{cls or 'RuntimeError'}: {message}")
-
-
-_BUILTINS: dict[str, Any] = {
-    "int": op("aten", "Int"), "float": op("aten", "Float"), "bool": op("aten", "Bool"), "complex": op("aten", "Complex"),
-    "str": op("aten", "str"), "len": op("aten", "len"), "sorted": sorted, "range": range, "fork": _fork, "wait": _wait,
-    "abs": abs, "ord": ord, "chr": chr, "min": op("aten", "min"), "max": op("aten", "max"), "list": op("aten", "list"),
-    "round": op("aten", "round"), "enumerate": enumerate, "zip": zip, "reversed": reversed, "print": print, "sum": op("aten", "sum"),
-    "any": op("aten", "any"), "all": op("aten", "all"),
-}  # fmt: skip
-
-
-class Function:
+class Function(Callee):
     """A function of an archive: its text, parameters, types, and the function of Python once it is needed."""
 
     def __init__(self, names: Any, node: ast.FunctionDef, where: str, text: str) -> None:
@@ -231,7 +102,9 @@ class Function:
         if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or node.decorator_list:
             raise SyntaxError(f"{where}: the function {node.name} has parameters or decorators that no archive has")
         values = [None] * (len(given.args) - len(given.defaults)) + list(given.defaults)
-        self.parameters = [(a.arg, type_of(a.annotation, names.type), d) for a, d in zip(given.args, values, strict=True)]
+        self.parameters = [
+            (a.arg, type_of(a.annotation, names.type), d) for a, d in zip(given.args, values, strict=True)
+        ]
         self.returns = Type("Any") if node.returns is None else type_of(node.returns, names.type)
         self.defaults = {a.arg: literal(d) for a, d in zip(given.args, values, strict=True) if d is not None}
         self.translated: ast.Module | None = None
@@ -290,7 +163,9 @@ class _Translator:
 
     def module(self) -> ast.Module:
         node = self.function.node
-        arguments = ast.arguments([], [ast.arg("v_" + n) for n, _, _ in self.function.parameters], None, [], [], None, [])
+        arguments = ast.arguments(
+            [], [ast.arg("v_" + n) for n, _, _ in self.function.parameters], None, [], [], None, []
+        )
         made = ast.FunctionDef("the_function", arguments, self.body(node.body), [], None, None, type_params=[])  # type: ignore[call-arg]
         ast.copy_location(made, node)
         return ast.fix_missing_locations(ast.Module([made], []))
@@ -331,14 +206,23 @@ class _Translator:
             return ast.While(self.expr(node.test), self.body(node.body), [])
         if isinstance(node, ast.For) and not node.orelse:
             return ast.For(self.target(node.target), self.expr(node.iter), self.body(node.body), [])
-        if isinstance(node, ast.With) and all(i.optional_vars is None or isinstance(i.optional_vars, ast.Name) for i in node.items):
-            items = [ast.withitem(self.expr(i.context_expr), i.optional_vars and self.target(i.optional_vars)) for i in node.items]
+        if isinstance(node, ast.With) and all(
+            i.optional_vars is None or isinstance(i.optional_vars, ast.Name) for i in node.items
+        ):
+            items = [
+                ast.withitem(self.expr(i.context_expr), i.optional_vars and self.target(i.optional_vars))
+                for i in node.items
+            ]
             return ast.With(items, self.body(node.body))
         if isinstance(node, ast.FunctionDef) and not ast.unparse(node.args) and not node.decorator_list:
             none = ast.arguments([], [], None, [], [], None, [])
             return ast.FunctionDef("v_" + node.name, none, self.body(node.body), [], None, None, type_params=[])  # type: ignore[call-arg]
         if isinstance(node, ast.AugAssign):
-            changed = op("aten", _BINARY[type(node.op)] + "_") if type(node.op) in _CHANGED else op("aten", _BINARY[type(node.op)])
+            changed = (
+                op("aten", _BINARY[type(node.op)] + "_")
+                if type(node.op) in _CHANGED
+                else op("aten", _BINARY[type(node.op)])
+            )
             load = ast.parse(ast.unparse(node.target), mode="eval").body
             value = ast.Call(self.value(changed), [self.expr(load), self.expr(node.value)], [])
             return self.assign(node.target, ast.copy_location(value, node))
@@ -405,11 +289,15 @@ class _Translator:
         return ast.Call(self.value(op("aten", _UNARY[type(node.op)])), [operand], [])
 
     def of_binop(self, node: ast.BinOp) -> ast.expr:
-        return ast.Call(self.value(op("aten", _BINARY[type(node.op)])), [self.expr(node.left), self.expr(node.right)], [])
+        return ast.Call(
+            self.value(op("aten", _BINARY[type(node.op)])), [self.expr(node.left), self.expr(node.right)], []
+        )
 
     def of_compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-            held = ast.Call(self.value(op("aten", "__contains__")), [self.expr(node.comparators[0]), self.expr(node.left)], [])
+            held = ast.Call(
+                self.value(op("aten", "__contains__")), [self.expr(node.comparators[0]), self.expr(node.left)], []
+            )
             return held if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), held)
         if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARED:
             raise self.wrong(node)
@@ -476,7 +364,7 @@ class _Translator:
         if path == ["torch", "device"]:
             return self.names.device
         if path == ["torch", "wait"]:
-            return _wait
+            return wait
         if path[0] == "torch" and len(path) == 2:
             if self.names.version < 4 and path[1] in ("div", "div_"):
                 return old_division(path[1])
@@ -499,14 +387,19 @@ class _Translator:
             return self.annotated(type_of(args[0], self.names.type), self.expr(args[1]), name)
         if name == "uninitialized":
             return ast.Constant(None)
-        if name == "getattr" and len(args) == 2 and isinstance(args[1], ast.Constant) and isinstance(args[1].value, str):
+        if (
+            name == "getattr"
+            and len(args) == 2
+            and isinstance(args[1], ast.Constant)
+            and isinstance(args[1].value, str)
+        ):
             return ast.Call(self.value(read_attribute), [self.expr(args[0]), ast.Constant(args[1].value)], [])
         if name == "isinstance" and len(args) == 2:
             kinds = args[1].elts if isinstance(args[1], (ast.Tuple, ast.List)) else [args[1]]
             types = Type("Union", tuple(type_of(k, self.names.type) for k in kinds))
             return ast.Call(self.value(types.has), [self.expr(args[0])], [])
-        if _BUILTINS.get(name) is not None:
-            return self.applied(_BUILTINS[name], node)
+        if BUILTINS.get(name) is not None:
+            return self.applied(BUILTINS[name], node)
         raise self.wrong(node)
 
     def annotated(self, kind: Type, value: ast.expr, name: str) -> ast.expr:
@@ -514,11 +407,6 @@ class _Translator:
         if name == "annotate" and kind.name in ("int", "float", "bool", "complex", "number"):
             return ast.Call(self.value(kind.taken), [value], [])
         return value
-
-
-def compile_function(names: Any, node: ast.FunctionDef, where: str, text: str) -> Function:
-    """A function of an archive, checked. `names` says what its names mean."""
-    return Function(names, node, where, text)
 
 
 def show_source(unit: Any, where: str, text: str) -> None:

@@ -190,7 +190,9 @@ def _attention(m: Any) -> tuple[str, dict[str, Any]]:
         made[f"b_{part}"] = "None" if m.in_proj_bias is None else rows.format("in_proj_bias")
     made["out_bias"] = "None" if m.out_proj.bias is None else "out_proj.bias"
     swap = "torch.transpose({}, 0, 1)"
-    made["to_batch"] = "query, key, value" if m.batch_first else ", ".join(swap.format(n) for n in ("query", "key", "value"))
+    made["to_batch"] = (
+        "query, key, value" if m.batch_first else ", ".join(swap.format(n) for n in ("query", "key", "value"))
+    )
     made["from_batch"] = "y" if m.batch_first else swap.format("y")
     return _ATTENTION, made
 
@@ -213,7 +215,12 @@ def _norm(m: Any) -> tuple[str, dict[str, Any]]:
 
 def _transposed(m: Any) -> tuple[str, dict[str, Any]]:
     lists = {n: list(getattr(m, n)) for n in ("stride", "padding", "output_padding", "dilation")}
-    return _TRANSPOSED, {**lists, "dims": m.weight.dim() - 2, "groups": m.groups, "bias": "None" if m.bias is None else "self.bias"}
+    return _TRANSPOSED, {
+        **lists,
+        "dims": m.weight.dim() - 2,
+        "groups": m.groups,
+        "bias": "None" if m.bias is None else "self.bias",
+    }
 
 
 def _activation(m: Any, x: str) -> str:
@@ -266,7 +273,9 @@ def layer_code(module: Module, owner: str) -> str | None:
         NotImplementedError: the layer has a setting that the code does not take.
     """
     for cls, write in _LAYERS:
-        own = next((c for c in type(module).__mro__ if issubclass(c, cls) and c.__module__.startswith("rustgrad.")), None)
+        own = next(
+            (c for c in type(module).__mro__ if issubclass(c, cls) and c.__module__.startswith("rustgrad.")), None
+        )
         if own is not None and type(module).forward is own.forward:  # type: ignore[attr-defined]
             template, settings = write(module)
             return template.strip().format(owner=owner, **settings) + "\n"

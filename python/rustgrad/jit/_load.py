@@ -118,7 +118,9 @@ class _Archive:
         if main is None or not is_archive(file):
             if any(n.endswith("model.json") for n in names):
                 raise CheckpointError("the archive is of PyTorch before 1.4; expected one of a later version")
-            raise CheckpointError("PytorchStreamReader failed locating file constants.pkl: the file is no TorchScript archive")
+            raise CheckpointError(
+                "PytorchStreamReader failed locating file constants.pkl: the file is no TorchScript archive"
+            )
         self.root, self.names = main.removesuffix("data.pkl"), set(names)
         record = self.read("byteorder") if self.root + "byteorder" in self.names else None
         self.swapped = _is_swapped(record)
@@ -201,7 +203,9 @@ def _join_parameters(module: RecursiveScriptModule) -> None:
     for part in modules:
         for name, value in part._parameters.items():
             if value is not None:
-                part._parameters[name] = made.setdefault(id(value), (value, Parameter(value.detach(), value.requires_grad)))[1]
+                part._parameters[name] = made.setdefault(
+                    id(value), (value, Parameter(value.detach(), value.requires_grad))
+                )[1]
 
     def joined(value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -239,4 +243,3 @@ def _loaded(archive: _Archive, extra_files: dict[str, Any] | None) -> Any:
             data = archive.read(f"extra/{name}")
             extra_files[name] = data  # type: ignore[index]
     return made
-

@@ -18,6 +18,7 @@ ops = _C.ops
 
 # --- questions to tensors
 
+
 def size(x: Tensor, dim: int | None = None) -> Any:
     return list(x.shape) if dim is None else x.shape[dim]
 
@@ -49,6 +50,7 @@ def _top() -> Any:
 
 
 # --- making and converting
+
 
 def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """`to(other)`, `to(dtype)` or `to(device, dtype)`, each with non_blocking, copy and memory_format after it."""
@@ -136,11 +138,15 @@ def _unique2(x: Tensor, sorted: bool = True, return_inverse: bool = False, retur
     return _three(ops["unique"](x, sorted, return_inverse, return_counts), x, return_inverse, return_counts)
 
 
-def unique_dim(x: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def unique_dim(
+    x: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
     return _three(ops["unique"](x, sorted, return_inverse, return_counts, dim), x, return_inverse, return_counts)
 
 
-def unique_consecutive(x: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(
+    x: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     return _three(ops["unique_consecutive"](x, return_inverse, return_counts, dim), x, return_inverse, return_counts)
 
 
@@ -189,7 +195,9 @@ def _assert_tensor_metadata(*args: Any, **kwargs: Any) -> None:
     pass
 
 
-def stft(x: Tensor, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, *rest: Any, **named: Any) -> Tensor:
+def stft(
+    x: Tensor, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, *rest: Any, **named: Any
+) -> Tensor:
     """With `center` and `pad_mode` after the window where a mode is given, else on the signal as it is."""
     names = ["normalized", "onesided", "return_complex", "align_to_window"]
     if len(rest) > 1 and isinstance(rest[1], str) or "pad_mode" in named:
@@ -206,24 +214,51 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = Non
 
 # --- layers
 
+
 def _convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
                  output_padding: Any, groups: int, *settings: bool) -> Tensor:  # fmt: skip
     return ops["convolution"](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
-def _convolution_mode(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Tensor:
+def _convolution_mode(
+    input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Tensor:
     return ops[f"conv{weight.dim() - 2}d"](input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv1d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     return ops["conv1d"](input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     return ops["conv2d"](input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d(input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     return ops["conv3d"](input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -297,7 +332,9 @@ def col2im(x: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padding
     return F.fold(x, output_size, kernel_size, dilation, padding, stride)
 
 
-def thnn_conv2d(x: Tensor, weight: Tensor, kernel_size: Any, bias: Any = None, stride: Any = 1, padding: Any = 0) -> Tensor:
+def thnn_conv2d(
+    x: Tensor, weight: Tensor, kernel_size: Any, bias: Any = None, stride: Any = 1, padding: Any = 0
+) -> Tensor:
     return ops["conv2d"](x, weight, bias, stride, padding)
 
 
@@ -335,6 +372,7 @@ def _padder(mode: str) -> Any:
 
 # --- resizing: sizes, or None and factors
 
+
 def _resized(name: str, has_corners: bool) -> Any:
     op = ops[name]
 
@@ -354,10 +392,13 @@ def _resized(name: str, has_corners: bool) -> Any:
 
 # --- losses: the reduction is a number
 
+
 def cross_entropy_loss(x: Tensor, target: Tensor, weight: Any = None, reduction: int = 1, ignore_index: int = -100,
                        label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
     kind = reduction_of(reduction)
-    return F.cross_entropy(x, target, weight, ignore_index=ignore_index, reduction=kind, label_smoothing=label_smoothing)
+    return F.cross_entropy(
+        x, target, weight, ignore_index=ignore_index, reduction=kind, label_smoothing=label_smoothing
+    )
 
 
 def nll_loss(x: Tensor, target: Tensor, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Tensor:
@@ -388,7 +429,9 @@ def multilabel_margin_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Ten
     return F.multilabel_margin_loss(x, target, reduction=reduction_of(reduction))
 
 
-def multi_margin_loss(x: Tensor, target: Tensor, p: float = 1, margin: float = 1, weight: Any = None, reduction: int = 1) -> Tensor:
+def multi_margin_loss(
+    x: Tensor, target: Tensor, p: float = 1, margin: float = 1, weight: Any = None, reduction: int = 1
+) -> Tensor:
     return F.multi_margin_loss(x, target, p, margin, weight, reduction=reduction_of(reduction))
 
 
@@ -397,6 +440,7 @@ def binary_cross_entropy(x: Tensor, target: Tensor, weight: Any = None, reductio
 
 
 # --- modes and other state
+
 
 def set_grad_enabled(mode: bool) -> None:
     _top().set_grad_enabled(mode)

@@ -210,7 +210,11 @@ class Recorder(TorchFunctionMode):
     def _element(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from . import TracerWarning
 
-        if any(id(t) in self.names and not self.names[id(t)].startswith("CONSTANTS") for t in items((args, kwargs)) if isinstance(t, Tensor)):
+        if any(
+            id(t) in self.names and not self.names[id(t)].startswith("CONSTANTS")
+            for t in items((args, kwargs))
+            if isinstance(t, Tensor)
+        ):
             warnings.warn(
                 f"Converting a tensor to a Python value by {key} might cause the trace to be incorrect. We can't record the data flow of"
                 " Python values, so this value will be treated as a constant in the future.",
@@ -227,5 +231,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    shown = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    shown = (
+        text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    )
     return f'"{shown}"'

@@ -46,7 +46,11 @@ def _viewed(r: Recorder, x: Tensor, index: Any) -> tuple[Any, list[Any] | None]:
     """The view that numbers, slices, None and `...` of an index take, and the tensors that index it, or None."""
     parts = list(index) if isinstance(index, tuple) else [index]
     if isinstance(index, list):
-        parts = [_C.tensor(index)] if index and not any(isinstance(v, (slice, type(None), type(...), Tensor)) for v in index) else list(index)
+        parts = (
+            [_C.tensor(index)]
+            if index and not any(isinstance(v, (slice, type(None), type(...), Tensor)) for v in index)
+            else list(index)
+        )
     used = sum(_width(p) for p in parts)
     if not any(p is Ellipsis for p in parts):
         parts.append(Ellipsis)
@@ -107,5 +111,3 @@ def _sliced(r: Recorder, view: Any, axis: int, part: slice) -> Any:
 
 def _bound(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
-
-

@@ -161,6 +161,7 @@ def _keywords(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 # --- prim
 
+
 def _dtype(x: Tensor) -> int | None:
     return code_of(x.dtype)
 

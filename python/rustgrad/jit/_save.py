@@ -71,7 +71,9 @@ class _Pickler:
         elif isinstance(value, (int, float, str)):
             self.plain(value)
         elif isinstance(value, tuple):
-            self.tuple(value, kind.args if kind.name == "Tuple" and len(kind.args) == len(value) else (None,) * len(value))
+            self.tuple(
+                value, kind.args if kind.name == "Tuple" and len(kind.args) == len(value) else (None,) * len(value)
+            )
         elif isinstance(value, (list, dict)):
             self.container(value, kind)
         elif isinstance(value, complex):

@@ -72,9 +72,7 @@ class ScriptMethod:
                 made.append(list(value) if isinstance(value, list) else value)
                 continue
             else:
-                raise RuntimeError(
-                    f"{name}() is missing value for argument '{parameter}'. Declaration: {self.schema}"
-                )
+                raise RuntimeError(f"{name}() is missing value for argument '{parameter}'. Declaration: {self.schema}")
             try:
                 made.append(kind.taken(value))
             except TypeError as error:
@@ -82,7 +80,9 @@ class ScriptMethod:
                     f"{name}() {error} for argument '{parameter}'.\nPosition: {place + (self.owner is not None)}\nDeclaration: {self.schema}"
                 ) from None
         if left:
-            raise RuntimeError(f"Unknown keyword argument '{next(iter(left))}' for operator '{name}'. Schema: {self.schema}")
+            raise RuntimeError(
+                f"Unknown keyword argument '{next(iter(left))}' for operator '{name}'. Schema: {self.schema}"
+            )
         return made
 
     @property
@@ -126,9 +126,15 @@ def _told(error: Exception) -> Exception:
     while trace is not None:
         where, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         if where.startswith("<archive "):
-            lines.append(f'  File "{where.partition("/")[2]}", line {line}\n    {linecache.getline(where, line).strip()}\n')
+            lines.append(
+                f'  File "{where.partition("/")[2]}", line {line}\n    {linecache.getline(where, line).strip()}\n'
+            )
         trace = trace.tb_next
-    kind = "" if isinstance(error, Error) else f"{'RuntimeError' if isinstance(error, RuntimeError) else type(error).__name__}: "
+    kind = (
+        ""
+        if isinstance(error, Error)
+        else f"{'RuntimeError' if isinstance(error, RuntimeError) else type(error).__name__}: "
+    )
     text = (
         "The following operation failed in the TorchScript interpreter.\n"
         f"Traceback of TorchScript, serialized code (most recent call last):\n{''.join(lines)}{kind}{error}"
@@ -240,7 +246,9 @@ class RecursiveScriptModule(ScriptModule):
                 cls.methods[f"__{name}_setter"](self, value)
                 return
             if name in cls.constants:
-                raise AttributeError(f"Cannot mutate TorchScript constant value: '{name}'. Value: '{cls.constants[name]}'")
+                raise AttributeError(
+                    f"Cannot mutate TorchScript constant value: '{name}'. Value: '{cls.constants[name]}'"
+                )
             if name in cls.fields and name not in self._parameters and not isinstance(value, Module):
                 try:
                     value = cls.fields[name].taken(value)

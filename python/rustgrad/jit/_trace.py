@@ -117,6 +117,7 @@ def _texts(names: Any) -> str:
 
 # --- what goes in and comes out
 
+
 def _input(r: Recorder, value: Any, name: str) -> str:
     """Names the tensors of an argument; returns its type."""
     if isinstance(value, Tensor):
@@ -175,7 +176,14 @@ def _output(r: Recorder, value: Any, strict: bool) -> tuple[str, str]:
 class _Recording:
     """A recorded call: parameters with their types, lines, and the result."""
 
-    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], attributes: dict[int, tuple[str, ...]], strict: bool) -> None:
+    def __init__(
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        attributes: dict[int, tuple[str, ...]],
+        strict: bool,
+    ) -> None:
         self.recorder = r = Recorder(attributes)
         self.named = _named(function, args, kwargs)
         fresh = {n: _copied(v) for n, v in self.named.items()}
@@ -228,7 +236,10 @@ def _attributes(module: Module) -> dict[int, tuple[str, ...]]:
 
 # --- modules and functions
 
-def traced_module(module: Module, calls: dict[str, tuple[tuple[Any, ...], dict[str, Any]]], strict: bool, check: bool) -> Any:
+
+def traced_module(
+    module: Module, calls: dict[str, tuple[tuple[Any, ...], dict[str, Any]]], strict: bool, check: bool
+) -> Any:
     """A traced module: `calls` has the arguments of each method that is recorded."""
     classes = _Classes()
     top = classes.add(module, "top")
@@ -267,7 +278,9 @@ def _renumbered(line: str, start: int) -> str:
     return re.sub(r"CONSTANTS\.c(\d+)", lambda m: f"CONSTANTS.c{int(m[1]) + start}", line)
 
 
-def _built(module: Module, classes: _Classes, unit: Unit, made: dict[int, Any], cls: type[TracedModule] = TracedModule) -> Any:
+def _built(
+    module: Module, classes: _Classes, unit: Unit, made: dict[int, Any], cls: type[TracedModule] = TracedModule
+) -> Any:
     """The traced module of a module, with its parameters and buffers."""
     if id(module) in made:
         return made[id(module)]
@@ -304,9 +317,13 @@ def _compare(function: Any, made: _Recording) -> None:
         except RuntimeError as error:
             raise CannotRecord(f"what was recorded does not run: {error}") from error
     for a, b in zip(_tensors(again), _tensors(made.result), strict=True):
-        same = a.shape == b.shape and a.dtype == b.dtype and allclose(a.detach(), b.detach(), 1e-4, 1e-5, equal_nan=True)
+        same = (
+            a.shape == b.shape and a.dtype == b.dtype and allclose(a.detach(), b.detach(), 1e-4, 1e-5, equal_nan=True)
+        )
         if not same:
-            raise CannotRecord("what was recorded computes something else; the function may depend on more than its inputs")
+            raise CannotRecord(
+                "what was recorded computes something else; the function may depend on more than its inputs"
+            )
 
 
 def _tensors(value: Any) -> list[Tensor]:
@@ -335,5 +352,3 @@ def traced_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         _compare(result, made)
         _C._set_rng_states(*after)
     return result
-
-

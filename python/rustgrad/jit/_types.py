@@ -30,7 +30,20 @@ _PLAIN: dict[str, tuple[type, ...]] = {
     "Device": (_device, str),
 }
 # Types whose values are not looked at.
-_OPAQUE = ("Any", "Layout", "MemoryFormat", "Generator", "Stream", "Storage", "AnyType", "Capsule", "t", "Future", "Await", "RRef")
+_OPAQUE = (
+    "Any",
+    "Layout",
+    "MemoryFormat",
+    "Generator",
+    "Stream",
+    "Storage",
+    "AnyType",
+    "Capsule",
+    "t",
+    "Future",
+    "Await",
+    "RRef",
+)
 _OF_OTHERS = ("List", "Dict", "Tuple", "Optional", "Union", "Final", "Future", "Await", "RRef")
 
 
@@ -161,11 +174,20 @@ def type_of_value(value: Any) -> Type:
             return Type("Tuple", kinds)
         return Type("List", (_common(kinds),))
     if isinstance(value, dict):
-        return Type("Dict", (_common(tuple(map(type_of_value, value))), _common(tuple(map(type_of_value, value.values())))))
+        return Type(
+            "Dict", (_common(tuple(map(type_of_value, value))), _common(tuple(map(type_of_value, value.values()))))
+        )
     cls = getattr(value, "_class", None)
     if isinstance(cls, ScriptClass):
         return Type(cls.name, (), lambda: cls)
-    for kind, classes in (("bool", bool), ("int", int), ("float", float), ("complex", complex), ("str", str), ("Device", _device)):
+    for kind, classes in (
+        ("bool", bool),
+        ("int", int),
+        ("float", float),
+        ("complex", complex),
+        ("str", str),
+        ("Device", _device),
+    ):
         if isinstance(value, classes):
             return Type(kind)
     return Type("NoneType" if value is None else "Any")

@@ -9,13 +9,19 @@ from typing import Any
 
 from .._unpickler import CheckpointError
 from ._language import Function, fresh, literal, show_source
-from ._objects import Object, ScriptClass
+from ._objects import ScriptClass
 from ._types import Type, type_of
 
 __all__ = ["Unit"]
 
 NEWEST = 10
-_KINDS = {"Module": "Module", "NamedTuple": "NamedTuple", "Enum": "Enum", "ModuleInterface": "Interface", "Interface": "Interface"}
+_KINDS = {
+    "Module": "Module",
+    "NamedTuple": "NamedTuple",
+    "Enum": "Enum",
+    "ModuleInterface": "Interface",
+    "Interface": "Interface",
+}
 _LISTS = {
     "__parameters__": "parameters", "__buffers__": "buffers", "__forward_hooks__": "hooks", "__forward_pre_hooks__": "pre_hooks",
     "__attributes__": "", "__constants__": "", "__overloads__": "",
@@ -31,7 +37,9 @@ class Unit:
         device (callable): the device for a text.
     """
 
-    def __init__(self, files: dict[str, str], constants: tuple[Any, ...] = (), device: Callable[[str], Any] | None = None) -> None:
+    def __init__(
+        self, files: dict[str, str], constants: tuple[Any, ...] = (), device: Callable[[str], Any] | None = None
+    ) -> None:
         self.files, self.constants = files, constants
         # The version of the archive's ops: PyTorch's for new ones.
         self.version = NEWEST
@@ -87,7 +95,9 @@ class Unit:
         made: dict[str, ast.AST] = {}
         for node in tree.body:
             if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-                raise SyntaxError(f"code/{path}, line {node.lineno}: '{ast.unparse(node)[:100]}' is not part of TorchScript")
+                raise SyntaxError(
+                    f"code/{path}, line {node.lineno}: '{ast.unparse(node)[:100]}' is not part of TorchScript"
+                )
             made[node.name] = node
         return made
 
@@ -200,4 +210,3 @@ def _plain_device(text: str) -> Any:
     from .._C import device
 
     return device(text)
-
