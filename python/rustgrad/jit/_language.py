@@ -93,6 +93,16 @@ def _device(text: str) -> Any:
     return device(text)
 
 
+def _default(names: Any, node: ast.expr) -> Any:
+    path = dotted(node) if isinstance(node, ast.Attribute) else None
+    if path is not None and path[0] in ("CONSTANTS", "__torch__"):
+        return names.value(path)
+    try:
+        return literal(node)
+    except (ValueError, TypeError) as error:
+        raise SyntaxError(f"'{ast.unparse(node)[:100]}' is no default: {error}") from None
+
+
 class Function(Callee):
     """A function of an archive: its text, parameters, types, and the function of Python once it is needed."""
 
@@ -106,7 +116,7 @@ class Function(Callee):
             (a.arg, type_of(a.annotation, names.type), d) for a, d in zip(given.args, values, strict=True)
         ]
         self.returns = Type("Any") if node.returns is None else type_of(node.returns, names.type)
-        self.defaults = {a.arg: literal(d) for a, d in zip(given.args, values, strict=True) if d is not None}
+        self.defaults = {a.arg: _default(names, d) for a, d in zip(given.args, values, strict=True) if d is not None}
         self.translated: ast.Module | None = None
         self.values: dict[str, Any] = {}
         self._compiled: Callable[..., Any] | None = None

@@ -11,6 +11,7 @@ from typing import Any
 from .. import _C, linalg
 from .._base import Tensor
 from ..nn import functional as F
+from ..nn.utils import rnn as nn_rnn
 from ._codes import code_of, dtype_of, format_of, layout_of, reduction_of
 
 ops = _C.ops
@@ -193,6 +194,55 @@ def rms_norm(x: Tensor, shape: list[int], weight: Tensor | None = None, eps: flo
 
 def _assert_tensor_metadata(*args: Any, **kwargs: Any) -> None:
     pass
+
+
+def unique_dim_consecutive(x: Tensor, dim: int, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    return _three(ops["unique_consecutive"](x, return_inverse, return_counts, dim), x, return_inverse, return_counts)
+
+
+def lift_fresh(x: Tensor) -> Tensor:
+    """A constant of the program, which it may write to."""
+    return x.clone()
+
+
+def lift_fresh_copy(x: Tensor) -> Tensor:
+    return x.clone()
+
+
+def nonzero_numpy(x: Tensor) -> list[Tensor]:
+    return list(x.nonzero(as_tuple=True))
+
+
+def pad_sequence(sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
+    return nn_rnn.pad_sequence(sequences, batch_first, padding_value, padding_side)
+
+
+def numpy_T(x: Tensor) -> Tensor:
+    return x.permute(list(range(x.dim()))[::-1])
+
+
+def is_scripting() -> bool:
+    return True
+
+
+def _softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    return x.softmax(dim, _C.float32 if half_to_float else None)
+
+
+def _log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    return x.log_softmax(dim, _C.float32 if half_to_float else None)
+
+
+def _shape_as_tensor(x: Tensor) -> Tensor:
+    return _C.tensor(list(x.shape))
+
+
+def max_unpool2d(x: Tensor, indices: Tensor, output_size: list[int]) -> Tensor:
+    return ops["_max_unpool2d"](x, indices, output_size)
+
+
+def max_unpool3d(x: Tensor, indices: Tensor, output_size: list[int], stride: list[int], padding: list[int]) -> Tensor:
+    return ops["_max_unpool3d"](x, indices, output_size)
 
 
 def stft(

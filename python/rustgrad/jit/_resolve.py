@@ -26,16 +26,21 @@ _OF_TENSOR = frozenset(
     "fill_diagonal_ float_power_ geometric_ indices is_coalesced is_set_to item log_normal_ new_empty "
     "new_empty_strided new_full new_ones new_zeros normal_ random_ repeat requires_grad_ reshape_as resize_ set_ sparse_dim "
     "sparse_mask storage_offset sum_to_size to_dense unfold uniform_ values view view_as fill_ zero_ masked_fill_ to_padded_tensor "
-    "detach_ clone".split()
+    "detach_ clone is_pinned pin_memory".split()
 )
 _OF_TOP = frozenset(
     "allclose broadcast_shapes can_cast equal get_device histogramdd is_complex is_conj is_floating_point is_grad_enabled is_inference "
     "is_neg is_nonzero is_same_size is_signed istft manual_seed numel resolve_conj resolve_neg segment_reduce stft norm "
-    "lu_unpack unravel_index".split()
+    "lu_unpack unravel_index is_autocast_cpu_enabled resize_as_".split()
 )
 _OF_LAYERS = frozenset(
     "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d avg_pool2d avg_pool3d conv_tbc gelu hardsigmoid "
     "hardswish hardtanh leaky_relu linear max_pool2d_with_indices max_pool3d_with_indices mish one_hot pad relu6 silu softplus softshrink".split()
+)
+# The ops of the core that are private in PyTorch too, and that code in archives calls.
+_PRIVATE = frozenset(
+    "_adaptive_avg_pool2d _adaptive_avg_pool3d _conj _conj_physical _euclidean_dist _fft_c2c _fft_c2r _fft_r2c _int_mm _linalg_det "
+    "_linalg_eigh _linalg_slogdet _linalg_solve_ex _linalg_svd _prelu_kernel _sample_dirichlet _standard_gamma _weight_norm".split()
 )
 _WITH_INDICES = ("adaptive_max_pool2d", "adaptive_max_pool3d")
 _KEYWORDS: dict[str, Callable[[Any], Any]] = {"dtype": dtype_of, "layout": layout_of, "memory_format": format_of}
@@ -111,7 +116,7 @@ def _tensor_op(name: str) -> Callable[..., Any] | None:
         function = getattr(rustgrad, name, None)
     elif name in _ops._named:
         function = _ops._named[name]
-    elif name in _C.ops:
+    elif name in _C.ops and (not name.startswith("_") or name in _PRIVATE):
         function = _C.ops[name]
     else:
         for prefix, module in (("linalg_", linalg), ("fft_", fft), ("special_", special)):
