@@ -103,12 +103,12 @@ def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
     return obj
 
 
-def is_scripted(obj: Any) -> bool:
+def _is_scripted(obj: Any) -> bool:
     """Whether a module was given to `script`."""
     return isinstance_(obj, Module) and obj in _scripted
 
 
-def of_scripted(module: Any, name: str) -> Any:
+def _of_scripted(module: Any, name: str) -> Any:
     """What a module that was given to `script` has besides its own attributes."""
     if name == "original_name":
         return type(module).__name__
@@ -125,7 +125,7 @@ def _program(m: Any) -> Any:
         return m
     from ._translate import translated_function, translated_module
 
-    if isinstance_(m, ScriptModule) or is_scripted(m):
+    if isinstance_(m, ScriptModule) or _is_scripted(m):
         return translated_module(m)
     if isinstance_(m, types.FunctionType):
         return translated_function(m)

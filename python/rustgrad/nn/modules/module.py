@@ -283,8 +283,8 @@ class Module(Hooks, State, Traversal):
         buffers = state.get("_buffers")
         if buffers is not None and name in buffers:
             return buffers[name]
-        if name in _OF_SCRIPTED and (jit := sys.modules.get("rustgrad.jit")) is not None and jit.is_scripted(self):
-            return jit.of_scripted(self, name)
+        if name in _OF_SCRIPTED and (jit := sys.modules.get("rustgrad.jit")) is not None and jit._is_scripted(self):
+            return jit._of_scripted(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _forget(self, name, *tables):
