@@ -39,7 +39,9 @@ def test_jit_decorators_return_what_they_are_given(torch):
             return f(x) * 2 if not jit.is_scripting() else x
 
     net = Net()
-    assert jit.script(net) is net and jit.trace(net, torch.ones(1))(torch.ones(1)).item() == net(torch.ones(1)).item() == 4
+    assert (
+        jit.script(net) is net and jit.trace(net, torch.ones(1))(torch.ones(1)).item() == net(torch.ones(1)).item() == 4
+    )
     assert (net.a(), net.b(), jit.is_tracing()) == (1, 2, False) and jit.annotate(int, 3) == 3
     assert jit.isinstance([1], list[int]) and not jit.isinstance((1,), list[int])
     with pytest.raises(RuntimeError, match="cannot be traced"):

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import nn
 from ..nn.modules.module import Module
+from ._translate_values import is_library
 
 __all__ = ["layer_code", "parts_called"]
 
@@ -273,9 +274,7 @@ def layer_code(module: Module, owner: str) -> str | None:
         NotImplementedError: the layer has a setting that the code does not take.
     """
     for cls, write in _LAYERS:
-        own = next(
-            (c for c in type(module).__mro__ if issubclass(c, cls) and c.__module__.startswith("rustgrad.")), None
-        )
+        own = next((c for c in type(module).__mro__ if issubclass(c, cls) and is_library(c.__module__)), None)
         if own is not None and type(module).forward is own.forward:  # type: ignore[attr-defined]
             template, settings = write(module)
             return template.strip().format(owner=owner, **settings) + "\n"

@@ -213,7 +213,9 @@ def nonzero_numpy(x: Tensor) -> list[Tensor]:
     return list(x.nonzero(as_tuple=True))
 
 
-def pad_sequence(sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
+def pad_sequence(
+    sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
     return nn_rnn.pad_sequence(sequences, batch_first, padding_value, padding_side)
 
 

@@ -19,7 +19,7 @@ from ._layers import layer_code, parts_called
 from ._record import _is_plain
 from ._trace import _Classes, _texts
 from ._translate_body import Body
-from ._translate_values import CannotTranslate, mark_of
+from ._translate_values import CannotTranslate, is_library, mark_of
 from ._unit import Unit
 
 __all__ = ["translated_function", "translated_module"]
@@ -97,7 +97,7 @@ class _Program:
         """The attributes that methods of a module assign."""
         found: set[str] = set()
         for cls in type(module).__mro__:
-            if cls.__module__.startswith("rustgrad") or cls is object:
+            if is_library(cls.__module__) or cls is object:
                 continue
             for value in vars(cls).values():
                 if inspect.isfunction(value) and value.__name__ != "__init__":

@@ -12,7 +12,7 @@ from .._base import Tensor
 from ..nn.modules.module import Module
 from ._record import Code, Recorder, _is_plain
 from ._translate_expr import Expressions
-from ._translate_values import Bound, CannotTranslate, Known, Part, annotation_text, is_taken, mark_of
+from ._translate_values import Bound, CannotTranslate, Known, Part, annotation_text, is_library, is_taken, mark_of
 from ._types import type_of_value
 
 __all__ = ["Body"]
@@ -80,7 +80,7 @@ class Body(Expressions):
             hints = typing.get_type_hints(self.function)
         except Exception:
             hints = {}
-        if self.function.__module__.startswith("rustgrad."):
+        if is_library(self.function.__module__):
             hints = {n: h for n, h in hints.items() if is_taken(h)}
         signature = inspect.signature(self.function)
         shown = []
@@ -129,8 +129,9 @@ class Body(Expressions):
         self.line("continue")
 
     def do_expr(self, s: ast.Expr) -> None:
-        if not isinstance(s.value, ast.Constant):
-            self.line(self.text(s.value))
+        value = self.expr(s.value)
+        if not isinstance(value, Known):
+            self.line(self.shown(value, s))
 
     def do_return(self, s: ast.Return) -> str:
         self.line("return None" if s.value is None else f"return {self.text(s.value)}")

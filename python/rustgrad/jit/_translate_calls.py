@@ -6,6 +6,7 @@ import ast
 import builtins
 import inspect
 import math
+import warnings
 from typing import Any
 
 from .. import _C
@@ -15,7 +16,7 @@ from ..onnx._keys import op_key
 from ._record import CannotRecord, Code
 from ._record_calls import BOUND, SPECIAL
 from ._record_ops import emitter
-from ._translate_values import Bound, Known, Part, annotation_text, leaves
+from ._translate_values import Bound, Known, Part, annotation_text, is_library, leaves
 
 __all__ = ["Calls"]
 
@@ -35,6 +36,7 @@ class Calls:
     constant: Any
     wrong: Any
     of_part: Any
+    line: Any
 
     def of_call(self, node: ast.Call) -> Any:
         node = self.unpacked(node)
@@ -73,12 +75,7 @@ class Calls:
             values = [self.expr(a) for a in node.args]
             if all(isinstance(v, Known) for v in values) and not node.keywords:
                 return Known(getattr(owner.module, name)(*(v.value for v in values)))
-        if (
-            name.startswith("_")
-            and not node.args
-            and not node.keywords
-            and type(owner.module).__module__.startswith("rustgrad.")
-        ):
+        if name.startswith("_") and not node.args and not node.keywords and is_library(type(owner.module).__module__):
             found = getattr(owner.module, name)()
             if not any(isinstance(v, (Tensor, Module)) for v in leaves(found)):
                 return Known(found)
@@ -86,10 +83,19 @@ class Calls:
         return Code(f"{owner.text}.{name}({self.given(node)})")
 
     def of_function(self, function: Any, node: ast.Call) -> Any:
+        from .. import _assert
         from . import annotate, is_scripting, is_tracing
 
         if function in (is_scripting, is_tracing):
             return Known(function is is_scripting)
+        if function is _assert:
+            message = f", {self.text(node.args[1])}" if len(node.args) > 1 else ""
+            test = self.expr(node.args[0])
+            if not isinstance(test, Known) or not test.value:
+                self.line(f"assert {self.shown(test, node)}{message}")
+            return Known(None)
+        if function is warnings.warn:
+            return Code(f"torch.warn({self.text(node.args[0])})")
         if function is annotate:
             return Code(f"annotate({annotation_text(self.constant(node.args[0]))}, {self.text(node.args[1])})")
         if function in (isinstance, getattr, hasattr, len, type, super):
@@ -101,9 +107,7 @@ class Calls:
             or getattr(math, getattr(function, "__name__", ""), None) is function
         ):
             return self.of_builtin(function, node)
-        if getattr(function, "__module__", "").split(".")[0] in ("rustgrad", "torch") or not inspect.isfunction(
-            function
-        ):
+        if is_library(getattr(function, "__module__", "")) or not inspect.isfunction(function):
             return self.of_op(function, node)
         name = self.program.function(function)
         return Code(f"{name}({self.given(node)})")
@@ -154,7 +158,7 @@ class Calls:
             if not isinstance(function, type) and key in ("device", "finfo", "iinfo") or isinstance(function, type):
                 return Known(function(*args, **kwargs))
         if (
-            getattr(function, "__module__", "") != "rustgrad.nn.functional"
+            not str(getattr(function, "__module__", "")).endswith(".nn.functional")
             and key not in BOUND
             and key not in SPECIAL
             and key in _C.ops

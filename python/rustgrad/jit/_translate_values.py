@@ -10,7 +10,17 @@ from .. import _C
 from .._base import Tensor
 from ..nn.modules.module import Module
 
-__all__ = ["Bound", "CannotTranslate", "Known", "Part", "annotation_text", "is_taken", "leaves", "mark_of"]
+__all__ = [
+    "Bound",
+    "CannotTranslate",
+    "Known",
+    "Part",
+    "annotation_text",
+    "is_library",
+    "is_taken",
+    "leaves",
+    "mark_of",
+]
 
 
 class CannotTranslate(RuntimeError):
@@ -57,6 +67,11 @@ def annotation_text(hint: Any) -> str:
     if isinstance(hint, type) and issubclass(hint, Tensor):
         return "Tensor"
     raise CannotTranslate(f"the annotation {hint!r} is no type of TorchScript")
+
+
+def is_library(name: str | None) -> bool:
+    """Whether a module is this package's, under its own name or as `torch`."""
+    return (name or "").split(".")[0] in ("rustgrad", "torch")
 
 
 def leaves(value: Any) -> list[Any]:
