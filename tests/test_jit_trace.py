@@ -223,6 +223,12 @@ def test_what_cannot_be_recorded_is_returned_as_it_is():
         assert torch.jit.trace(f, torch.ones(2)) is f
 
 
+def test_autocast_is_not_recorded():
+    net = nn.Linear(2, 2)
+    with torch.autocast("cpu"), pytest.warns(torch.jit.TracerWarning, match="under autocast"):
+        assert torch.jit.trace(net, torch.ones(1, 2)) is net
+
+
 def test_random_numbers_and_mode():
     net = nn.Dropout(0.5)
     traced = torch.jit.trace(net, torch.ones(100))

@@ -168,7 +168,10 @@ class Recorder(TorchFunctionMode):
         result = func(*plain[0], **plain[1])
         if result is NotImplemented:
             return result
-        text = emit(self, key, func, args, kwargs, result)
+        try:
+            text = emit(self, key, func, args, kwargs, result)
+        except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
+            raise CannotRecord(f"'{key}' with these arguments has no form in TorchScript here ({error})") from error
         self._results(text, result)
         return result
 

@@ -17,6 +17,8 @@ from .. import _C
 from .._base import Tensor
 from .._functions import allclose
 from .._safe_globals import torch_name
+from .._unpickler import CheckpointError
+from ..amp.autocast_mode import is_autocast_enabled
 from ..nn.modules.module import Module
 from ..onnx._sizes import SymInt
 from . import TracerWarning, _script_if_tracing, is_tracing, trace, trace_module  # noqa: F401
@@ -173,6 +175,21 @@ def _output(r: Recorder, value: Any, strict: bool) -> tuple[str, str]:
     )
 
 
+@contextlib.contextmanager
+def _as_recording() -> Iterator[None]:
+    """A block in which code that cannot be read again is an error of the recording."""
+    try:
+        yield
+    except (CheckpointError, SyntaxError) as error:
+        raise CannotRecord(f"what was recorded cannot be read: {error}") from error
+
+
+def _refuse_autocast() -> None:
+    """Casts of autocast are part of ops here, so that a recording would not have them."""
+    if any(is_autocast_enabled(device) for device in ("cpu", "gpu")):
+        raise CannotRecord("a call under autocast; expected one outside of it")
+
+
 class _Recording:
     """A recorded call: parameters with their types, lines, and the result."""
 
@@ -184,6 +201,7 @@ class _Recording:
         attributes: dict[int, tuple[str, ...]],
         strict: bool,
     ) -> None:
+        _refuse_autocast()
         self.recorder = r = Recorder(attributes)
         self.named = _named(function, args, kwargs)
         fresh = {n: _copied(v) for n, v in self.named.items()}
@@ -255,8 +273,9 @@ def traced_module(
         classes.texts[top] += ["  " + line for line in made.code(name, top).splitlines()]
         del state
     unit = Unit(classes.files(), tuple(constants))
-    result = _built(module, classes, unit, {}, TopLevelTracedModule)
-    unit.check()
+    with _as_recording():
+        result = _built(module, classes, unit, {}, TopLevelTracedModule)
+        unit.check()
     if check:
         for name, made in recorded.items():
             with _restored(module):
@@ -344,8 +363,9 @@ def traced_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     name = getattr(function, "__name__", type(function).__name__)
     name = name if _is_plain(name) else "_lambda" if name == "<lambda>" else "function"
     unit = Unit({"__torch__.py": made.code(name, None)}, tuple(made.recorder.constants))
-    result = TracedFunction(unit.function(f"__torch__.{name}"), unit)
-    unit.check()
+    with _as_recording():
+        result = TracedFunction(unit.function(f"__torch__.{name}"), unit)
+        unit.check()
     if check:
         after = _C._rng_states()
         _C._set_rng_states(*random)
