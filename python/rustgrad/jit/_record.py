@@ -29,6 +29,11 @@ class CannotRecord(RuntimeError):
 class Code(str):
     """A piece of code, where an argument is expected."""
 
+    __slots__ = ()
+
+    def __iter__(self) -> Any:
+        raise TypeError("the elements of a list are not known when the code is written")
+
 
 class Recorder(TorchFunctionMode):
     """A mode that records.

@@ -146,7 +146,8 @@ def _interpolate(r: Recorder, a: dict[str, Any], result: Tensor) -> str:
 def _pad(r: Recorder, a: dict[str, Any], _: Any) -> str:
     value = a.get("value")
     number = None if value is None else float(value)
-    return r.call_text("pad", a["input"], list(a["pad"]), a.get("mode", "constant"), number)
+    sizes = a["pad"] if isinstance(a["pad"], Code) else list(a["pad"])
+    return r.call_text("pad", a["input"], sizes, a.get("mode", "constant"), number)
 
 
 def _has_indices(a: dict[str, Any], result: Any) -> bool:
@@ -276,10 +277,7 @@ def _right(op: str) -> Emit:
             return r.call_text("pow", number, x)
         if isinstance(number, Tensor):
             return r.call_text(op, number, x)
-        # A number of no dimension, as the operator takes it.
-        whole = r.call("full_like", x, number) if isinstance(number, float) == x.is_floating_point() else None
-        if whole is None:
-            raise CannotRecord(f"'{number} {op} tensor' with another kind of number")
+        whole = r.call("full_like", x, number, dtype=result.dtype)
         return r.call_text(op, whole, x)
 
     return emit

@@ -30,7 +30,7 @@ _SIZES = {
     "new_zeros": "size", "new_ones": "size", "new_empty": "size", "zeros": "size", "ones": "size", "empty": "size",
     "rand": "size", "randn": "size",
 }  # fmt: skip
-_NAMES = {"__floordiv__": "floor_divide", "concat": "cat", "concatenate": "cat", "__matmul__": "matmul", "true_divide": "div",
+_NAMES = {"__eq__": "eq", "__ne__": "ne", "__floordiv__": "floor_divide", "concat": "cat", "concatenate": "cat", "__matmul__": "matmul", "true_divide": "div",
           "special_logsumexp": "logsumexp", "special_softmax": "softmax", "special_log_softmax": "log_softmax",
           "__rand__": "__and__", "__ror__": "__or__", "__rxor__": "__xor__", "logsigmoid": "log_sigmoid", "__invert__": "bitwise_not"}  # fmt: skip
 # Functions of Python that are one op, and are not entered.

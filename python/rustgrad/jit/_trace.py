@@ -266,12 +266,11 @@ def traced_module(
     recorded = {}
     for name, (args, kwargs) in calls.items():
         function = module if name == "forward" else getattr(module, name)
-        with _restored(module) if check else contextlib.nullcontext() as state:
+        with _restored(module) if check else contextlib.nullcontext():
             made = _Recording(function, args, kwargs, attributes, strict)
-            _share_constants(made.recorder, constants)
+            _share_constants(made, constants)
             recorded[name] = made
         classes.texts[top] += ["  " + line for line in made.code(name, top).splitlines()]
-        del state
     unit = Unit(classes.files(), tuple(constants))
     with _as_recording():
         result = _built(module, classes, unit, {}, TopLevelTracedModule)
@@ -283,12 +282,13 @@ def traced_module(
     return result
 
 
-def _share_constants(r: Recorder, constants: list[Any]) -> None:
+def _share_constants(made: _Recording, constants: list[Any]) -> None:
     """Numbers the constants of several methods one after another."""
-    start = len(constants)
+    r, start = made.recorder, len(constants)
     constants += r.constants
     if start:
         r.lines = [_renumbered(line, start) for line in r.lines]
+        made.text = _renumbered(made.text, start)
 
 
 def _renumbered(line: str, start: int) -> str:
