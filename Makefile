@@ -102,6 +102,7 @@ golden: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Record PyTorch's
 	RUSTGRAD_TEST_MODULE=torch $(TORCH_PYTHON) tests/golden/record_tables.py
 	$(TORCH_PYTHON) tests/golden/record_names.py > target/names.json && mv target/names.json tests/golden/
 	$(TORCH_PYTHON) tests/golden/record_checkpoint.py
+	$(TORCH_PYTHON) tests/golden/record_torchscript.py tests/golden/torchscript.zip
 	$(TORCH_PYTHON) tests/golden/record_zoo.py write tests/golden/checkpoint_zoo.pt.gz
 	RUSTGRAD_TEST_MODULE=rustgrad $(BIN)/python tests/golden/record_zoo.py write tests/golden/checkpoint_zoo_own.pt.gz
 	$(TORCH_PYTHON) tests/golden/record_zoo.py read tests/golden/checkpoint_zoo_own.pt.gz

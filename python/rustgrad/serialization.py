@@ -501,6 +501,8 @@ def load(
             raise EOFError("load: the file is empty; expected a checkpoint")
         file.seek(start)
         if magic == b"PK\x03\x04":
+            if _is_script(file):
+                return _load_script(file, map_location, weights_only)
             return _load_zip(file, map_location, mmap, unpickler)
         return _load_legacy(file, map_location, unpickler)
 
@@ -589,6 +591,33 @@ def _load_zip(file, map_location, mapped, unpickler):
             return _C.frombuffer(memory, dtype=_C.uint8, count=info.file_size, offset=at)
 
         return unpickler(io.BytesIO(entry_bytes(archive, name)), fetch, map_location).load()
+
+
+def _is_script(file):
+    """Whether a zip is an archive of TorchScript."""
+    start = file.tell()
+    with zipfile.ZipFile(file) as archive:
+        found = any(name.endswith("/constants.pkl") for name in archive.namelist())
+    file.seek(start)
+    return found
+
+
+def _load_script(file, map_location, weights_only):
+    """What PyTorch does with an archive of TorchScript: an error, or a warning and `jit.load`."""
+    if weights_only:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. Hint: call jit.load, which runs nothing"
+            " but TorchScript."
+        )
+    warnings.warn(
+        "'torch.load' received a zip file that looks like a TorchScript archive dispatching to 'torch.jit.load' (call 'torch.jit.load'"
+        " directly to silence this warning)",
+        UserWarning,
+        stacklevel=3,
+    )
+    from .jit import load as load_script
+
+    return load_script(file, map_location)
 
 
 def _filled(count, dtype, fill):

@@ -7,6 +7,7 @@ parameters, buffers and submodules, attribute access to them, the call and the p
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -29,6 +30,9 @@ from ._traversal import Traversal
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
+
+# What `jit.script` adds to a module, which it returns itself.
+_OF_SCRIPTED = frozenset(("save", "save_to_buffer", "code", "graph", "inlined_graph", "original_name"))
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -279,6 +283,8 @@ class Module(Hooks, State, Traversal):
         buffers = state.get("_buffers")
         if buffers is not None and name in buffers:
             return buffers[name]
+        if name in _OF_SCRIPTED and (jit := sys.modules.get("rustgrad.jit")) is not None and jit._is_scripted(self):
+            return jit._of_scripted(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _forget(self, name, *tables):

@@ -1,0 +1,245 @@
+"""Records a run as code of TorchScript: each call of a function, method or operator on tensors is a line.
+
+Unlike the recorder of `rustgrad.onnx` it keeps writes in place as they are, which TorchScript has too. Sizes of tensors are ints
+that know where they come from (`SymInt`), so that the code computes them again; other numbers are constants.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .._base import Size, Tensor
+from .._formats import strided
+from ..onnx._keys import ASKS, READS, SIZES, op_key
+from ..onnx._record import _inside, _plain_number
+from ..onnx._sizes import SymInt
+from ..onnx._trace import items, map_arguments
+from ..overrides import TorchFunctionMode
+from ._codes import code_of
+
+__all__ = ["CannotRecord", "Code", "Recorder"]
+
+
+class CannotRecord(RuntimeError):
+    """A run that has no form in TorchScript."""
+
+
+class Code(str):
+    """A piece of code, where an argument is expected."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Any:
+        raise TypeError("the elements of a list are not known when the code is written")
+
+
+class Recorder(TorchFunctionMode):
+    """A mode that records.
+
+    Args:
+        attributes (dict): id of a parameter or buffer -> the path of names that leads to it.
+    """
+
+    def __init__(self, attributes: dict[int, tuple[str, ...]]) -> None:
+        self.attributes = attributes
+        self.lines: list[str] = []
+        self.constants: list[Tensor] = []
+        self.names: dict[int, str] = {}
+        self.kept: list[Any] = []
+        self.sized: list[Tensor] = []
+        self.count = 0
+        self.paths: dict[tuple[str, ...], str] = {}
+
+    # --- names
+    def fresh(self) -> str:
+        """A variable that is not used yet."""
+        self.count += 1
+        return f"_{self.count - 1}"
+
+    def assign(self, text: str) -> Code:
+        """A line that gives a value its own variable."""
+        name = self.fresh()
+        self.lines.append(f"{name} = {text}")
+        return Code(name)
+
+    def named(self, tensor: Tensor, name: str) -> None:
+        """Says that a variable holds a tensor."""
+        self.names[id(tensor)] = name
+        self.kept.append(tensor)
+
+    def name_of(self, tensor: Tensor) -> str:
+        """The code that a tensor is: a variable, an attribute or a constant."""
+        found = self.names.get(id(tensor))
+        if found is None:
+            path = self.attributes.get(id(tensor))
+            found = self.attribute(path) if path is not None else self.constant(tensor)
+            self.named(tensor, found)
+        return found
+
+    def attribute(self, path: tuple[str, ...]) -> str:
+        """The variable of an attribute of a module."""
+        if path not in self.paths:
+            owner = self.attribute(path[:-1]) if len(path) > 1 else "self"
+            last = path[-1]
+            text = f"{owner}.{last}" if _is_plain(last) else f'getattr({owner}, "{last}")'
+            self.paths[path] = self.assign(text)
+        return self.paths[path]
+
+    def constant(self, tensor: Tensor) -> str:
+        """A tensor from outside."""
+        if tensor.requires_grad:
+            raise CannotRecord(
+                "Cannot insert a Tensor that requires grad as a constant. Consider making it a parameter or input, or detaching the gradient\n"
+                f"Tensor:\n{tensor}"
+            )
+        self.constants.append(tensor.detach().clone())
+        return f"CONSTANTS.c{len(self.constants) - 1}"
+
+    # --- code of arguments
+    def text(self, value: Any) -> str:
+        """The code of an argument."""
+        if isinstance(value, Code):
+            return str(value)
+        if isinstance(value, Tensor):
+            return self.name_of(value)
+        if type(value) is SymInt:
+            return self.size_text(value)
+        if value is None or isinstance(value, (bool, int)):
+            return repr(value)
+        if isinstance(value, float):
+            return repr(value)
+        if isinstance(value, complex):
+            return f"{value.real!r}{'' if repr(value.imag).startswith('-') else '+'}{value.imag!r}j"
+        if isinstance(value, str):
+            return _quoted(value)
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(map(self.text, value))}]"
+        code = code_of(value)
+        if code is not None:
+            return str(code)
+        if type(value).__name__ == "device":
+            return f'torch.device("{value}")'
+        raise CannotRecord(f"an argument of the type {type(value).__name__} has no form in TorchScript")
+
+    def size_text(self, value: SymInt) -> str:
+        sign, left, right = value.expr
+        if sign == "dim":
+            return f"torch.size({self.name_of(self.sized[left])}, {right})"
+        names = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "remainder"}
+        return f"torch.{names[sign]}({self.text(left)}, {self.text(right)})"
+
+    def call(self, op: str, *args: Any, **kwargs: Any) -> Code:
+        """A line that calls an op; the variable of its result."""
+        return self.assign(self.call_text(op, *args, **kwargs))
+
+    def call_text(self, op: str, *args: Any, **kwargs: Any) -> str:
+        """The code of a call of an op."""
+        given = [self.text(a) for a in args] + [f"{k}={self.text(v)}" for k, v in kwargs.items()]
+        return f"torch.{op}({', '.join(given)})"
+
+    # --- calls of the program
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        from ._record_ops import emitter
+
+        key = op_key(func)
+        args, kwargs = map_arguments((args, kwargs or {}), _plain_number)
+        if key in ASKS or key == "_assert":
+            return func(*args, **kwargs)
+        if key in SIZES:
+            return self._size(key, func, args, kwargs)
+        if key in READS:
+            return self._element(key, func, args, kwargs)
+        if key == "__iter__":
+            with self:
+                return iter(args[0].unbind(0))
+        emit = emitter(key, func)
+        if emit is None:
+            inner = _inside(func)
+            if inner is None:
+                raise CannotRecord(f"'{key}' has no form in TorchScript here")
+            with self:
+                return inner(*args, **kwargs)
+        return self._record(emit, key, func, args, kwargs)
+
+    def _record(self, emit: Callable[..., str], key: str, func: Any, args: Any, kwargs: Any) -> Any:
+        given = {id(t): t for t in items((args, kwargs)) if isinstance(t, Tensor)}
+        for t in given.values():
+            if t.layout is not strided or t.is_nested:
+                raise CannotRecord(f"'{key}': sparse and nested tensors have no form in TorchScript")
+            self.name_of(t)
+        plain = map_arguments((args, kwargs), lambda v: int(v) if type(v) is SymInt else v)
+        result = func(*plain[0], **plain[1])
+        if result is NotImplemented:
+            return result
+        try:
+            text = emit(self, key, func, args, kwargs, result)
+        except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
+            raise CannotRecord(f"'{key}' with these arguments has no form in TorchScript here ({error})") from error
+        self._results(text, result)
+        return result
+
+    def _results(self, text: str, result: Any) -> None:
+        """The line of a call: a variable for each tensor that it returns."""
+        if isinstance(result, Tensor):
+            name = self.assign(text)
+            # What is written in place keeps its variable, which other variables may view.
+            if id(result) not in self.names:
+                self.named(result, name)
+            return
+        tensors = list(result) if isinstance(result, (tuple, list)) else []
+        if result is None or not tensors:
+            self.assign(text)
+            return
+        if not all(isinstance(t, Tensor) for t in tensors):
+            raise CannotRecord("an op whose results are not all tensors")
+        made = [self.fresh() for _ in tensors]
+        self.lines.append(f"{''.join(n + ', ' for n in made)}= {text}")
+        for t, name in zip(tensors, made, strict=True):
+            self.named(t, name)
+
+    def _size(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        answer = func(*args, **kwargs)
+        tensor = args[0]
+        self.sized.append(tensor)
+        sizes = [SymInt(n, ("dim", len(self.sized) - 1, axis)) for axis, n in enumerate(tensor.shape)]
+        if key in ("numel", "nelement"):
+            total: int = 1
+            for n in sizes:
+                total = total * n
+            return total
+        if key == "__len__":
+            return sizes[0]
+        if key == "size" and isinstance(answer, int):
+            return sizes[args[1] if len(args) > 1 else kwargs["dim"]]
+        return tuple.__new__(Size, sizes)
+
+    def _element(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from . import TracerWarning
+
+        if any(
+            id(t) in self.names and not self.names[id(t)].startswith("CONSTANTS")
+            for t in items((args, kwargs))
+            if isinstance(t, Tensor)
+        ):
+            warnings.warn(
+                f"Converting a tensor to a Python value by {key} might cause the trace to be incorrect. We can't record the data flow of"
+                " Python values, so this value will be treated as a constant in the future.",
+                TracerWarning,
+                stacklevel=4,
+            )
+        return func(*args, **kwargs)
+
+
+def _is_plain(name: str) -> bool:
+    import keyword
+
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _quoted(text: str) -> str:
+    shown = (
+        text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    )
+    return f'"{shown}"'

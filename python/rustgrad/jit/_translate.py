@@ -1,0 +1,186 @@
+"""Functions and modules of Python as code of TorchScript, for `save` of what `script` was given.
+
+TorchScript is a subset of Python, so code is taken over but for its names: what is known when it is written (attributes of a
+module, globals, settings of layers) is put in its place, branches on it are decided, modules are walked, calls of functions become
+calls of ops, and methods and functions that are called are written too. Types are those of annotations, `Tensor` where there are none.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from .._base import Tensor
+from ..nn.modules.module import Module
+from ._layers import layer_code, parts_called
+from ._record import _is_plain
+from ._trace import _Classes, _texts
+from ._translate_body import Body
+from ._translate_values import CannotTranslate, is_library, mark_of
+from ._unit import Unit
+
+__all__ = ["translated_function", "translated_module"]
+
+
+class _Program:
+    """What is written: functions, and a class for each module."""
+
+    def __init__(self) -> None:
+        self.classes = _Classes()
+        self.constants: list[Tensor] = []
+        self.functions: dict[Any, str] = {}
+        self.texts: dict[str, list[str]] = {}
+        self.names: dict[int, str] = {}
+        self.methods: dict[tuple[int, str], Any] = {}
+        self.fields: dict[int, dict[str, str]] = {}
+        self.modules: dict[int, Module] = {}
+
+    def class_of(self, module: Module) -> str:
+        """The qualified name of the class of a module."""
+        if id(module) not in self.names:
+            name = self.classes._name(type(module))
+            self.classes.texts[name] = []
+            self.names[id(module)], self.modules[id(module)] = name, module
+            self.fields[id(module)] = {}
+            for child in module._modules.values():
+                if child is not None:
+                    self.class_of(child)
+        return self.names[id(module)]
+
+    def method(self, module: Module, name: str) -> None:
+        """Writes a method of a module, once."""
+        owner = self.class_of(module)
+        if (id(module), name) in self.methods:
+            return
+        self.methods[id(module), name] = None
+        if name == "forward" and self.layer(module, owner):
+            return
+        function = getattr(type(module), name, None)
+        if name == "forward" and "forward" in vars(module):
+            function = vars(module)["forward"]
+        if not inspect.isfunction(function):
+            raise CannotTranslate(f"{type(module).__name__}.{name} is no function of Python")
+        if mark_of(function).startswith("ignore"):
+            raise CannotTranslate(
+                f"{type(module).__name__}.{name} is ignored by jit.ignore, so that code which calls it cannot be saved"
+            )
+        body = Body(self, function, module)
+        self.methods[id(module), name] = body.code(name, owner)
+
+    def layer(self, module: Module, owner: str) -> bool:
+        """Writes the `forward` of a layer of the library that has code of its own."""
+        try:
+            text = layer_code(module, owner)
+        except NotImplementedError as error:
+            raise CannotTranslate(str(error)) from None
+        if text is None:
+            return False
+        self.methods[id(module), "forward"] = text
+        for part in parts_called(module):
+            self.method(part, "forward")
+        return True
+
+    def function(self, function: Any) -> str:
+        """The qualified name of a function, which is written once."""
+        if function not in self.functions:
+            name = function.__name__ if _is_plain(function.__name__) else "function"
+            while f"__torch__.{name}" in self.functions.values():
+                name += "_"
+            self.functions[function] = f"__torch__.{name}"
+            self.texts[name] = Body(self, function, None).code(name, None).splitlines()
+        return self.functions[function]
+
+    def mutable(self, module: Module) -> set[str]:
+        """The attributes that methods of a module assign."""
+        found: set[str] = set()
+        for cls in type(module).__mro__:
+            if is_library(cls.__module__) or cls is object:
+                continue
+            for value in vars(cls).values():
+                if inspect.isfunction(value) and value.__name__ != "__init__":
+                    found |= _assigned_attributes(value)
+        return found
+
+    def files(self) -> dict[str, str]:
+        """The code of all classes and functions, by path."""
+        for number, module in self.modules.items():
+            body = self.classes.texts[self.names[number]]
+            params, buffers = (
+                [n for n, v in t.items() if v is not None] for t in (module._parameters, module._buffers)
+            )
+            body += [f"  __parameters__ = [{_texts(params)}]", f"  __buffers__ = [{_texts(buffers)}]"]
+            fields = {n: "Tensor" for n in [*params, *buffers]} | {"training": "bool"} | self.fields[number]
+            fields |= {n: self.names[id(c)] for n, c in module._modules.items() if c is not None}
+            for name, kind in fields.items():
+                body.append(f"  {name} : {kind}" if _is_plain(name) else f'  __annotations__["{name}"] = {kind}')
+            for (owner, _), text in self.methods.items():
+                if owner == number:
+                    body += ["  " + line for line in text.splitlines()]
+        files = self.classes.files()
+        lines = [line for text in self.texts.values() for line in text]
+        if lines:
+            files["__torch__.py"] = files.get("__torch__.py", "") + "\n".join(lines) + "\n"
+        return files
+
+
+def _assigned_attributes(function: Any) -> set[str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return set()
+    return {
+        n.attr
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Attribute)
+        and isinstance(n.ctx, ast.Store)
+        and isinstance(n.value, ast.Name)
+        and n.value.id == "self"
+    }
+
+
+# --- what `save` writes
+
+
+def translated_function(function: Callable[..., Any]) -> Any:
+    """A function as code of TorchScript."""
+    from ._script import LoadedFunction
+
+    program = _Program()
+    name = program.function(function)
+    unit = Unit(program.files(), tuple(program.constants))
+    made = LoadedFunction(unit.function(name), unit)
+    unit.check()
+    return made
+
+
+def translated_module(module: Module) -> Any:
+    """A module as code of TorchScript, with its parameters and buffers."""
+    from ._script import RecursiveScriptModule
+
+    program = _Program()
+    program.class_of(module)
+    exported = [
+        n for n in dir(type(module)) if mark_of(getattr(type(module), n, None)).startswith("export") and n != "forward"
+    ]
+    for name in ["forward", *exported]:
+        program.method(module, name)
+    unit = Unit(program.files(), tuple(program.constants))
+    made: dict[int, Any] = {}
+
+    def build(part: Module) -> Any:
+        if id(part) in made:
+            return made[id(part)]
+        new = made[id(part)] = RecursiveScriptModule(unit.script_class(program.names[id(part)]), unit)
+        state: dict[str, Any] = {n: v for t in (part._parameters, part._buffers) for n, v in t.items() if v is not None}
+        new._take(state | {n: getattr(part, n) for n in program.fields[id(part)]} | {"training": part.training})
+        for name, child in part._modules.items():
+            if child is not None:
+                new._modules[name] = build(child)
+        return new
+
+    result = build(module)
+    unit.check()
+    return result

@@ -1,0 +1,323 @@
+"""One function of Python as code of TorchScript, statement by statement."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import typing
+from typing import Any
+
+from .._base import Tensor
+from ..nn.modules.module import Module
+from ._record import Code, Recorder, _is_plain
+from ._translate_expr import Expressions
+from ._translate_values import Bound, CannotTranslate, Known, Part, annotation_text, is_library, is_taken, mark_of
+from ._types import type_of_value
+
+__all__ = ["Body"]
+
+_LOOPS = (ast.Break, ast.Continue)
+
+
+class _Writer(Recorder):
+    """The part of a recorder that writes calls: into the lines of a body."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__({})
+        self.body = body
+
+    def assign(self, text: str) -> Code:
+        self.body.temporaries += 1
+        name = f"_t{self.body.temporaries}"
+        self.body.line(f"{name} = {text}")
+        return Code(name)
+
+    def name_of(self, tensor: Any) -> str:
+        return str(tensor) if isinstance(tensor, Code) else self.constant(tensor)
+
+    def constant(self, tensor: Tensor) -> str:
+        self.body.program.constants.append(tensor.detach())
+        return f"CONSTANTS.c{len(self.body.program.constants) - 1}"
+
+
+class Body(Expressions):
+    """Writes one function."""
+
+    def __init__(self, program: Any, function: Any, module: Module | None) -> None:
+        self.program, self.module = program, module
+        self.function = inspect.unwrap(function)
+        try:
+            lines, self.first = inspect.getsourcelines(self.function)
+            self.file = inspect.getsourcefile(self.function)
+            tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+        except (OSError, TypeError, SyntaxError) as error:
+            raise CannotTranslate(f"the source of {function!r} cannot be read ({error})") from None
+        if not isinstance(tree, ast.FunctionDef):
+            raise CannotTranslate(f"{function.__qualname__} is no function with a name")
+        self.tree = tree
+        self.lines: list[str] = []
+        self.indent, self.temporaries = 1, 0
+        self.writer = _Writer(self)
+        self.known: dict[str, Any] = {}
+        self.locals: set[str] = set()
+        self.stores = _stores(tree)
+
+    # --- frame
+    def wrong(self, node: ast.AST, why: str) -> CannotTranslate:
+        at = f"{self.file}:{self.first + getattr(node, 'lineno', 1) - 1}"
+        return CannotTranslate(f"{at}: '{ast.unparse(node)[:100]}' has no form in TorchScript here: {why}")
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.indent + text)
+
+    def code(self, name: str, owner: str | None) -> str:
+        """The function's code."""
+        given = self.tree.args
+        if given.vararg or given.kwarg:
+            raise self.wrong(self.tree, "it takes any number of arguments")
+        try:
+            hints = typing.get_type_hints(self.function)
+        except Exception:
+            hints = {}
+        if is_library(self.function.__module__):
+            hints = {n: h for n, h in hints.items() if is_taken(h)}
+        signature = inspect.signature(self.function)
+        shown = []
+        for place, (parameter, value) in enumerate(signature.parameters.items()):
+            if place == 0 and owner is not None:
+                self.known[parameter] = Part(self.module, "self")  # type: ignore[arg-type]
+                shown.append(f"self: {owner}")
+                continue
+            self.locals.add(parameter)
+            kind = annotation_text(hints[parameter]) if parameter in hints else "Tensor"
+            default = "" if value.default is inspect.Parameter.empty else f"={self.writer.text(value.default)}"
+            shown.append(f"{parameter}: {kind}{default}")
+        if mark_of(self.function).startswith("unused"):
+            self.line('assert False, "a function that jit.unused leaves out was called"')
+        else:
+            self.block(self.tree.body)
+        returns = f" -> {annotation_text(hints['return'])}" if "return" in hints else ""
+        return f"def {name}({', '.join(shown)}){returns}:\n" + "".join(
+            line + "\n" for line in self.lines or ["  return None"]
+        )
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        before = len(self.lines)
+        for s in statements:
+            handler = getattr(self, "do_" + type(s).__name__.lower(), None)
+            if handler is None:
+                raise self.wrong(s, "statements of this kind are not taken")
+            if handler(s) == "end":
+                break
+        if len(self.lines) == before:
+            self.line("pass")
+
+    def inner(self, statements: list[ast.stmt]) -> None:
+        self.indent += 1
+        self.block(statements)
+        self.indent -= 1
+
+    # --- statements
+    def do_pass(self, s: ast.Pass) -> None:
+        pass
+
+    def do_break(self, s: ast.Break) -> None:
+        self.line("break")
+
+    def do_continue(self, s: ast.Continue) -> None:
+        self.line("continue")
+
+    def do_expr(self, s: ast.Expr) -> None:
+        value = self.expr(s.value)
+        if not isinstance(value, Known):
+            self.line(self.shown(value, s))
+
+    def do_return(self, s: ast.Return) -> str:
+        self.line("return None" if s.value is None else f"return {self.text(s.value)}")
+        return "end"
+
+    def do_assign(self, s: ast.Assign) -> None:
+        value = self.expr(s.value)
+        for target in s.targets:
+            self.store(target, value, s)
+
+    def do_annassign(self, s: ast.AnnAssign) -> None:
+        if s.value is None or not isinstance(s.target, ast.Name):
+            raise self.wrong(s, "expected a name with a value")
+        kind = annotation_text(self.constant(s.annotation))
+        self.locals.add(s.target.id)
+        self.line(f"{s.target.id} = annotate({kind}, {self.text(s.value)})")
+
+    def do_augassign(self, s: ast.AugAssign) -> None:
+        sign = ast.unparse(ast.BinOp(ast.Name("a"), s.op, ast.Name("b"))).split(" ")[1]
+        self.line(f"{self.target(s.target)} {sign}= {self.text(s.value)}")
+
+    def store(self, target: ast.expr, value: Any, s: ast.AST) -> None:
+        if isinstance(target, ast.Name) and (
+            isinstance(value, (Part, Bound)) or isinstance(value, Known) and self.once(target.id)
+        ):
+            self.known[target.id] = value
+        elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, Known):
+            for t, v in zip(target.elts, value.value, strict=True):
+                self.store(t, Known(v), s)
+        else:
+            self.line(f"{self.target(target)} = {self.shown(value, s)}")
+
+    def once(self, name: str) -> bool:
+        """Whether a name is assigned once, so that it stands for its value."""
+        return self.stores.get(name) == 1 and name not in self.locals
+
+    def target(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Name):
+            self.locals.add(node.id)
+            self.known.pop(node.id, None)
+            return node.id
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return ", ".join(map(self.target, node.elts))
+        if isinstance(node, ast.Subscript):
+            return f"{self.text(node.value)}[{self.index(node.slice)}]"
+        if isinstance(node, ast.Attribute):
+            owner = self.expr(node.value)
+            if isinstance(owner, Part):
+                self.field(owner.module, node.attr, node)
+                return f"{owner.text}.{node.attr}"
+        raise self.wrong(node, "this cannot be assigned to")
+
+    def field(self, module: Module, name: str, node: ast.AST) -> None:
+        """Declares an attribute that is no constant."""
+        if name in module._parameters or name in module._buffers or name == "training":
+            return
+        if not hasattr(module, name):
+            raise self.wrong(node, f"the module has no attribute {name} before it runs")
+        try:
+            hint = typing.get_type_hints(type(module)).get(name)
+            kind = annotation_text(hint) if hint is not None else repr(type_of_value(getattr(module, name)))
+        except CannotTranslate as error:
+            raise self.wrong(node, str(error)) from None
+        self.program.fields[id(module)][name] = kind
+
+    def do_if(self, s: ast.If) -> Any:
+        test = self.expr(s.test)
+        if isinstance(test, (Known, Part)):
+            chosen = s.body if isinstance(test, Part) or test.value else s.orelse
+            if chosen:
+                before = len(self.lines)
+                self.block(chosen)
+                if isinstance(chosen[-1], (ast.Return, ast.Raise)):
+                    return "end"
+                if self.lines[before:] == ["  " * self.indent + "pass"]:
+                    del self.lines[before:]
+            return None
+        known = dict(self.known)
+        self.line(f"if {self.shown(test, s)}:")
+        self.inner(s.body)
+        if s.orelse:
+            self.known = dict(known)
+            self.line("else:")
+            self.inner(s.orelse)
+        self.known = {n: v for n, v in self.known.items() if known.get(n) is v}
+        return None
+
+    def do_while(self, s: ast.While) -> None:
+        if s.orelse:
+            raise self.wrong(s, "a loop with else")
+        self.line(f"while {self.text(s.test)}:")
+        self.inner(s.body)
+
+    def do_for(self, s: ast.For) -> None:
+        if s.orelse:
+            raise self.wrong(s, "a loop with else")
+        values = self.walked(s.iter)
+        if values is None:
+            self.line(f"for {self.target(s.target)} in {self.text(s.iter)}:")
+            self.inner(s.body)
+            return
+        if any(isinstance(n, _LOOPS) for b in s.body for n in ast.walk(b)):
+            raise self.wrong(s, "break or continue in a loop over modules")
+        for value in values:
+            self.bind(s.target, value, s)
+            self.block(s.body)
+
+    def bind(self, target: ast.expr, value: Any, s: ast.AST) -> None:
+        if isinstance(target, ast.Name):
+            if isinstance(value, (Part, Known)):
+                self.locals.discard(target.id)
+                self.known[target.id] = value
+            else:
+                self.line(f"{self.target(target)} = {self.shown(value, s)}")
+        elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, tuple):
+            for t, v in zip(target.elts, value, strict=True):
+                self.bind(t, v, s)
+        else:
+            raise self.wrong(s, "this cannot be unpacked")
+
+    def walked(self, node: ast.expr) -> list[Any] | None:
+        """The values of a loop that goes over modules; None for other loops."""
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("enumerate", "zip", "reversed")
+        ):
+            parts = [self.walked(a) for a in node.args]
+            if all(p is None for p in parts):
+                return None
+            if node.func.id == "reversed":
+                return (parts[0] or [])[::-1]
+            if node.func.id == "enumerate":
+                return [(Known(i), v) for i, v in enumerate(parts[0] or [])]
+            length = min(len(p) for p in parts if p is not None)
+            made = [
+                p if p is not None else [Code(f"{self.text(a)}[{i}]") for i in range(length)]
+                for p, a in zip(parts, node.args, strict=True)
+            ]
+            return list(zip(*made))
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("items", "values", "keys")
+        ):
+            inside = node.func.value
+            is_table = isinstance(inside, ast.Attribute) and inside.attr == "_modules"
+            owner = self.expr(inside.value if is_table else inside)  # type: ignore[attr-defined]
+            if isinstance(owner, Part):
+                pairs = [(Known(n), self.child(owner, n)) for n in owner.module._modules]
+                return [{"items": p, "keys": p[0], "values": p[1]}[node.func.attr] for p in pairs]
+            return None
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            owner = self.expr(node)
+            if isinstance(owner, Part):
+                return [self.child(owner, n) for n in owner.module._modules]
+        return None
+
+    def child(self, owner: Part, name: str) -> Part:
+        text = f"{owner.text}.{name}" if _is_plain(name) else f'getattr({owner.text}, "{name}")'
+        return Part(owner.module._modules[name], text)  # type: ignore[arg-type]
+
+    def do_assert(self, s: ast.Assert) -> None:
+        test = self.expr(s.test)
+        if not isinstance(test, Known) or not test.value:
+            message = "" if s.msg is None else f", {self.text(s.msg)}"
+            self.line(f"assert {self.shown(test, s)}{message}")
+
+    def do_raise(self, s: ast.Raise) -> str:
+        call = s.exc
+        kind = self.constant(call.func if isinstance(call, ast.Call) else call) if call is not None else RuntimeError
+        message = self.text(call.args[0]) if isinstance(call, ast.Call) and call.args else '""'
+        name = kind.__name__ if isinstance(kind, type) else "RuntimeError"
+        text = message if message.startswith('"') else f"str({message})"
+        self.line(f'assert False, "{name}: " + {text}')
+        return "end"
+
+    def do_delete(self, s: ast.Delete) -> None:
+        for t in s.targets:
+            if isinstance(t, ast.Subscript):
+                self.line(f"torch.Delete({self.text(t.value)}, {self.index(t.slice)})")
+
+
+def _stores(tree: ast.AST) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] = found.get(node.id, 0) + 1
+    return found

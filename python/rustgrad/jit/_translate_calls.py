@@ -1,0 +1,183 @@
+"""Calls in code that is translated: of modules and their methods, of functions of the program, of ops and of Python's own."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import math
+import warnings
+from typing import Any
+
+from .. import _C
+from .._base import Tensor
+from ..nn.modules.module import Module
+from ..onnx._keys import op_key
+from ._record import CannotRecord, Code
+from ._record_calls import BOUND, SPECIAL
+from ._record_ops import emitter
+from ._translate_values import Bound, Known, Part, annotation_text, is_library, leaves
+
+__all__ = ["Calls"]
+
+_BUILTIN = ("len", "int", "float", "bool", "str", "range", "enumerate", "zip", "print", "min", "max", "abs", "sorted", "sum", "any",
+            "all", "round", "list", "ord", "chr")  # fmt: skip
+
+
+class Calls:
+    """Mixed into what translates a function."""
+
+    program: Any
+    writer: Any
+    known: dict[str, Any]
+    expr: Any
+    text: Any
+    shown: Any
+    constant: Any
+    wrong: Any
+    of_part: Any
+    line: Any
+
+    def of_call(self, node: ast.Call) -> Any:
+        node = self.unpacked(node)
+        function = self.expr(node.func)
+        if isinstance(function, Part):
+            return self.of_method(function, "forward", node)
+        if isinstance(function, Bound) and isinstance(function.owner, Part):
+            return self.of_method(function.owner, function.name, node)
+        if isinstance(function, Bound):
+            return Code(f"{function.owner}.{function.name}({self.given(node)})")
+        if not isinstance(function, Known):
+            raise self.wrong(node, "what is called is not known")
+        return self.of_function(function.value, node)
+
+    def unpacked(self, node: ast.Call) -> ast.Call:
+        """A call whose `*values` are known, with the values themselves."""
+        if any(k.arg is None for k in node.keywords):
+            raise self.wrong(node, "** in a call")
+        args: list[ast.expr] = []
+        for a in node.args:
+            if isinstance(a, ast.Starred):
+                values = self.constant(a.value)
+                for v in values:
+                    name = f" {len(self.known)}"
+                    self.known[name] = Known(v)
+                    args.append(ast.Name(name, ast.Load()))
+            else:
+                args.append(a)
+        return ast.copy_location(ast.Call(node.func, args, node.keywords), node)
+
+    def given(self, node: ast.Call) -> str:
+        return ", ".join([*map(self.text, node.args), *(f"{k.arg}={self.text(k.value)}" for k in node.keywords)])
+
+    def of_method(self, owner: Part, name: str, node: ast.Call) -> Any:
+        if isinstance(owner.module, Module) and name not in ("forward",) and hasattr(Module, name):
+            values = [self.expr(a) for a in node.args]
+            if all(isinstance(v, Known) for v in values) and not node.keywords:
+                return Known(getattr(owner.module, name)(*(v.value for v in values)))
+        if name.startswith("_") and not node.args and not node.keywords and is_library(type(owner.module).__module__):
+            found = getattr(owner.module, name)()
+            if not any(isinstance(v, (Tensor, Module)) for v in leaves(found)):
+                return Known(found)
+        self.program.method(owner.module, name)
+        return Code(f"{owner.text}.{name}({self.given(node)})")
+
+    def of_function(self, function: Any, node: ast.Call) -> Any:
+        from .. import _assert
+        from . import annotate, is_scripting, is_tracing
+
+        if function in (is_scripting, is_tracing):
+            return Known(function is is_scripting)
+        if function is _assert:
+            message = f", {self.text(node.args[1])}" if len(node.args) > 1 else ""
+            test = self.expr(node.args[0])
+            if not isinstance(test, Known) or not test.value:
+                self.line(f"assert {self.shown(test, node)}{message}")
+            return Known(None)
+        if function is warnings.warn:
+            return Code(f"torch.warn({self.text(node.args[0])})")
+        if function is annotate:
+            return Code(f"annotate({annotation_text(self.constant(node.args[0]))}, {self.text(node.args[1])})")
+        if function in (isinstance, getattr, hasattr, len, type, super):
+            found = self.of_question(function, node)
+            if found is not None:
+                return found
+        if (
+            getattr(builtins, getattr(function, "__name__", ""), None) is function
+            or getattr(math, getattr(function, "__name__", ""), None) is function
+        ):
+            return self.of_builtin(function, node)
+        if is_library(getattr(function, "__module__", "")) or not inspect.isfunction(function):
+            return self.of_op(function, node)
+        name = self.program.function(function)
+        return Code(f"{name}({self.given(node)})")
+
+    def of_question(self, function: Any, node: ast.Call) -> Any:
+        """`isinstance`, `len` and their like of what is known."""
+        first = self.expr(node.args[0]) if node.args else None
+        rest = [self.expr(a) for a in node.args[1:]]
+        if isinstance(first, Part) and function is len:
+            return Known(len(first.module))  # type: ignore[arg-type]
+        if isinstance(first, Part) and function in (getattr, hasattr) and all(isinstance(r, Known) for r in rest):
+            if function is hasattr:
+                return Known(hasattr(first.module, rest[0].value))
+            return self.of_part(first, rest[0].value, node)
+        if function is isinstance and isinstance(first, (Part, Known)) and isinstance(rest[0], Known):
+            value = first.module if isinstance(first, Part) else first.value
+            return Known(isinstance(value, rest[0].value))
+        if function is isinstance:
+            kinds = rest[0].value if isinstance(rest[0].value, tuple) else (rest[0].value,)
+            names = ", ".join({list: "list", tuple: "tuple"}.get(k) or annotation_text(k) for k in kinds)
+            return Code(f"isinstance({self.shown(first, node)}, {names if len(kinds) == 1 else f'({names})'})")
+        return None
+
+    def of_builtin(self, function: Any, node: ast.Call) -> Any:
+        values = [self.expr(a) for a in node.args]
+        if (
+            all(isinstance(v, Known) and not isinstance(v.value, Tensor) for v in values)
+            and not node.keywords
+            and function is not print
+        ):
+            found = function(*(v.value for v in values))
+            if not isinstance(found, (range, zip, enumerate)):
+                return Known(found)
+        if getattr(math, function.__name__, None) is function:
+            return Code(f"torch.{function.__name__}({self.given(node)})")
+        if function.__name__ not in _BUILTIN:
+            raise self.wrong(node, "the function is not taken")
+        return Code(f"{function.__name__}({self.given(node)})")
+
+    def of_op(self, function: Any, node: ast.Call) -> Any:
+        """A call of a function of this package."""
+        key = op_key(function)
+        args = [self.plain(self.expr(a), a) for a in node.args]
+        kwargs = {str(k.arg): self.plain(self.expr(k.value), k.value) for k in node.keywords}
+        if not any(isinstance(v, Code) for v in leaves([*args, *kwargs.values()])) and not callable(
+            getattr(function, "__torch_function__", None)
+        ):
+            if not isinstance(function, type) and key in ("device", "finfo", "iinfo") or isinstance(function, type):
+                return Known(function(*args, **kwargs))
+        if (
+            not str(getattr(function, "__module__", "")).endswith(".nn.functional")
+            and key not in BOUND
+            and key not in SPECIAL
+            and key in _C.ops
+        ):
+            return Code(f"torch.{key}({self.given(node)})")
+        if key in ("tensor", "as_tensor"):
+            return Code(f"torch.{key}({self.given(node)})")
+        emit = emitter(key, function)
+        try:
+            if emit is None:
+                inner = inspect.unwrap(function)
+                if not inspect.isfunction(inner):
+                    raise CannotRecord("the function is not known")
+                return Code(f"{self.program.function(inner)}({self.given(node)})")
+            return Code(emit(self.writer, key, function, args, kwargs, None))
+        except (AttributeError, TypeError, CannotRecord) as error:
+            raise self.wrong(node, str(error)) from None
+
+    def plain(self, value: Any, node: ast.AST) -> Any:
+        if isinstance(value, Known):
+            return value.value
+        return value if isinstance(value, Code) else Code(self.shown(value, node))

@@ -1,0 +1,95 @@
+"""What code is translated with: values that are known when it is written, and the types of annotations."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+from .. import _C
+from .._base import Tensor
+from ..nn.modules.module import Module
+
+__all__ = [
+    "Bound",
+    "CannotTranslate",
+    "Known",
+    "Part",
+    "annotation_text",
+    "is_library",
+    "is_taken",
+    "leaves",
+    "mark_of",
+]
+
+
+class CannotTranslate(RuntimeError):
+    """Code of Python that has no form in TorchScript here."""
+
+
+class Known:
+    """A value that is known when the code is written."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Part:
+    """A module, and the code that reads it."""
+
+    def __init__(self, module: Module, text: str) -> None:
+        self.module, self.text = module, text
+
+
+class Bound:
+    """A method of a module, or of a value of the code."""
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner, self.name = owner, name
+
+
+_PLAIN = {int: "int", float: "float", bool: "bool", str: "str", complex: "complex", Tensor: "Tensor", type(None): "NoneType", None: "NoneType",
+          _C.device: "Device", _C.dtype: "int"}  # fmt: skip
+
+
+def annotation_text(hint: Any) -> str:
+    """The type of TorchScript for an annotation."""
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        rest = [a for a in args if a is not type(None)]
+        inner = annotation_text(rest[0]) if len(rest) == 1 else f"Union[{', '.join(map(annotation_text, rest))}]"
+        return f"Optional[{inner}]" if len(rest) < len(args) else inner
+    names = {list: "List", dict: "Dict", tuple: "Tuple"}
+    if origin in names and args and Ellipsis not in args:
+        return f"{names[origin]}[{', '.join(map(annotation_text, args))}]"
+    if isinstance(hint, type) and issubclass(hint, Tensor):
+        return "Tensor"
+    raise CannotTranslate(f"the annotation {hint!r} is no type of TorchScript")
+
+
+def is_library(name: str | None) -> bool:
+    """Whether a module is this package's, under its own name or as `torch`."""
+    return (name or "").split(".")[0] in ("rustgrad", "torch")
+
+
+def leaves(value: Any) -> list[Any]:
+    """The items of lists and tuples."""
+    if isinstance(value, (list, tuple)):
+        return [leaf for v in value for leaf in leaves(v)]
+    return [value]
+
+
+def mark_of(function: Any) -> str:
+    """What `jit.export`, `jit.ignore` or `jit.unused` say of a function."""
+    return str(getattr(function, "_torchscript_modifier", ""))
+
+
+def is_taken(hint: Any) -> bool:
+    """Whether an annotation of the library is a type of TorchScript."""
+    try:
+        annotation_text(hint)
+    except CannotTranslate:
+        return False
+    return True

@@ -1,0 +1,262 @@
+"""Modules and functions given to `script`: themselves, and as archives that compute the same."""
+
+import copy
+import io
+import math
+import pickle
+from typing import Optional
+
+import pytest
+from support import archives, target
+
+pytestmark = pytest.mark.skipif(target.STAND_IN, reason="rustgrad's translation")
+torch = target.torch
+nn, F, Tensor = torch.nn, torch.nn.functional, torch.Tensor
+
+
+def archived(obj):
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(obj), file)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+def check(obj, *args):
+    read = archived(obj)
+    torch.manual_seed(1)
+    expected = obj(*copy.deepcopy(args))
+    torch.manual_seed(1)
+    archives.same(read(*copy.deepcopy(args)), detached(expected))
+    return read
+
+
+def detached(value):
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(detached, value))
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+class Control(nn.Module):
+    def __init__(self, use: bool = True):
+        super().__init__()
+        self.layer, self.use = nn.Linear(4, 4), use
+        self.items = nn.ModuleList([nn.Linear(4, 4), nn.ReLU()])
+        self.by_name = nn.ModuleDict({"a": nn.Tanh(), "b": nn.Identity()})
+        self.register_buffer("total", torch.zeros(4))
+        self.calls = 0
+
+    def helper(self, x: Tensor, k: int = 2) -> Tensor:
+        if k > 1:
+            return x * k
+        return x
+
+    def forward(self, x, n: int):
+        if self.use:
+            x = self.layer(x)
+        else:
+            x = x - 1
+        for i, m in enumerate(self.items):
+            x = m(x) * (i + 1)
+        for _name, m in self.by_name.items():
+            x = m(x)
+        acc = torch.zeros_like(x)
+        for i in range(n):
+            if i % 2 == 0:
+                acc = acc + x * i
+            elif x.sum() > 0:
+                acc = acc - x
+            else:
+                acc += 1
+        while n > 0:
+            n -= 1
+            if n == 2:
+                break
+        y = torch.cat([x[:, 1:], x[:, :1]], dim=1)
+        z = x.clone()
+        z[0], z[1:3, 0] = 1, 5.0
+        self.total += x.sum(0).detach()
+        self.calls = self.calls + 1
+        out: list[Tensor] = []
+        for t in [x, y]:
+            out.append(t * math.sqrt(2.0))
+        assert n >= 0, "negative"
+        d = {"q": x}
+        d["r"] = y
+        return (
+            self.helper(acc) + self.helper(x, k=1),
+            y.view(-1)[:2],
+            z,
+            torch.stack(out),
+            n,
+            f"x{n}",
+            [v * 2 for v in [1, 2]],
+            x.shape[0],
+            x.size(1) if self.training else 0,
+            d["r"],
+            F.relu(x).mean(dim=1),
+        )
+
+
+@pytest.mark.parametrize("use", [True, False])
+def test_control_flow(use):
+    read = check(Control(use), torch.randn(5, 4), 5)
+    assert read.calls == 1 and read.total.abs().sum() > 0
+
+
+def with_types(x: Tensor, n: int, names: list[str], o: Optional[Tensor] = None) -> tuple[Tensor, int]:  # noqa: UP045
+    if o is None:
+        o = torch.ones(4)
+    for name in names:
+        n = n + len(name)
+    if n > 100:
+        raise ValueError(f"too large {n}")
+    return twice(torch.where(x > 0, x, torch.zeros_like(x))) + o, n
+
+
+def twice(x: Tensor) -> Tensor:
+    return x * 2
+
+
+def test_functions():
+    read = check(with_types, torch.randn(5, 4), 3, ["a", "bc"])
+    with pytest.raises(torch.jit.Error, match="ValueError: too large"):
+        read(torch.randn(5, 4), 1000, ["a"])
+    assert torch.jit.script(with_types) is with_types and callable(with_types.save)
+    assert pickle.loads(pickle.dumps(with_types)) is with_types
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project, self.heads = nn.Linear(8, 24), 2
+        self.register_buffer("mask", torch.tril(torch.ones(5, 5)))
+
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = self.project(x).split(C, dim=2)
+        k = k.view(B, T, self.heads, C // self.heads).transpose(1, 2)
+        q = q.view(B, T, self.heads, C // self.heads).transpose(1, 2)
+        v = v.view(B, T, self.heads, C // self.heads).transpose(1, 2)
+        scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+        scores = scores.masked_fill(self.mask[:T, :T] == 0, float("-inf"))
+        return (F.softmax(scores, dim=-1) @ v).transpose(1, 2).contiguous().view(B, T, C)
+
+
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.pool = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.MaxPool2d(2)
+        self.group, self.mean, self.up = (
+            nn.GroupNorm(2, 8),
+            nn.AdaptiveAvgPool2d((1, 1)),
+            nn.ConvTranspose2d(8, 8, 2, stride=2),
+        )
+        self.acts, self.last = nn.Sequential(nn.GELU(), nn.SiLU(), nn.LeakyReLU(0.1), nn.Dropout(0.3)), nn.Linear(8, 5)
+
+    def forward(self, x):
+        x = self.pool(F.relu(self.norm(self.conv(x))))
+        x = self.acts(self.up(self.group(x)))
+        return F.log_softmax(self.last(torch.flatten(self.mean(x), 1)), dim=1)
+
+
+class First(nn.Module):
+    """The first result of a layer."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)[0]
+
+
+class Own(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x, x, x)[0]
+
+
+MODELS = {
+    "attention": (Attention, (2, 5, 8)),
+    "convolutions": (Convolutions, (2, 3, 8, 8)),
+    "inference": (lambda: Convolutions().eval(), (2, 3, 8, 8)),
+    "lstm": (lambda: First(nn.LSTM(4, 6, 2, batch_first=True, bidirectional=True)), (3, 7, 4)),
+    "gru": (lambda: First(nn.GRU(4, 6)), (3, 7, 4)),
+    "rnn": (lambda: First(nn.RNN(4, 6, nonlinearity="relu")), (7, 4)),
+    "multihead": (lambda: Own(nn.MultiheadAttention(8, 2)), (5, 2, 8)),
+    "encoder": (
+        lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval(),
+        (2, 5, 8),
+    ),
+    "norm first": (lambda: nn.TransformerEncoderLayer(8, 2, 16, norm_first=True, activation="gelu").eval(), (2, 5, 8)),
+    "instance": (lambda: nn.InstanceNorm1d(4, affine=True, track_running_stats=True), (2, 4, 6)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name):
+    make, shape = MODELS[name]
+    check(make(), torch.randn(shape))
+
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        if torch.jit.is_scripting():
+            return self.layer(x) * 1.0
+        return self.layer(x)
+
+    @torch.jit.export
+    def more(self, x: Tensor, k: int = 2) -> Tensor:
+        return self.layer(x) * k
+
+    @torch.jit.unused
+    def left_out(self, x: Tensor) -> Tensor:
+        return x
+
+
+def test_a_scripted_module_is_itself():
+    net = Parts()
+    x = torch.randn(2, 4)
+    assert torch.jit.script(net) is net and type(net) is Parts
+    assert (
+        "self.layer.forward(x)" in net.code
+        and net.original_name == "Parts"
+        and net.graph.findAllNodes("prim::CallMethod")
+    )
+    assert torch.equal(pickle.loads(pickle.dumps(net))(x), net(x))
+    read = torch.jit.load(io.BytesIO(net.save_to_buffer()))
+    assert torch.equal(read.more(x, 3), net.more(x, 3))
+    for other in (nn.Linear(2, 2), copy.deepcopy(net)):
+        with pytest.raises(AttributeError, match="save"):
+            torch.jit.save(other, io.BytesIO())
+        assert not hasattr(other, "save") and not hasattr(other, "code")
+
+
+class Refused(nn.Module):
+    def forward(self, x):
+        y = {k: v for k, v in zip("ab", x)}
+        return y
+
+
+class Ignoring(nn.Module):
+    def forward(self, x):
+        return self.python(x)
+
+    @torch.jit.ignore
+    def python(self, x):
+        return x
+
+
+def test_what_has_no_form_names_the_line():
+    line = Refused.forward.__code__.co_firstlineno + 1
+    with pytest.raises(RuntimeError, match=rf"test_jit_script.py:{line}: '.*for k, v in zip"):
+        archived(Refused())
+    with pytest.raises(RuntimeError, match="python is ignored"):
+        archived(Ignoring())
