@@ -78,7 +78,7 @@ class OperatorExportTypes(enum.IntEnum):
 
 def is_in_onnx_export() -> bool:
     """Whether the code is run by `export`."""
-    runs = sys.modules.get("rustgrad.onnx._runs")
+    runs = sys.modules.get("rustgrad._recording._runs")
     return runs is not None and runs.is_exporting()
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import _C
+from ..._recording._sizes import SymInt
 from .._graph import Graph, Val, axis_of, op, product
-from .._sizes import SymInt
 from .elementwise import operand
 from .logic import truth
 

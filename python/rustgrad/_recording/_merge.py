@@ -12,9 +12,9 @@ from typing import Any
 
 from .._base import Tensor
 from ..jit import TracerWarning
+from ._errors import RecordingError
 from ._sizes import SymInt, evaluate, key_of, leaves, rebuilt
 from ._trace import Ref, Step, Trace, items, refs
-from .errors import OnnxExporterError
 
 __all__ = ["Merged"]
 
@@ -43,7 +43,7 @@ class Merged:
     def _shape(self, number: int) -> list[int]:
         every = [t.values[number].shape for t in self.traces]
         if len({len(s) for s in every}) > 1:
-            raise OnnxExporterError(f"onnx.export: {self._made(number)}: its rank depends on the sizes of the inputs")
+            raise RecordingError(f"{self._made(number)}: its rank depends on the sizes of the inputs")
         return [self._size(number, axis, list(n)) for axis, n in enumerate(zip(*every))]
 
     def _size(self, number: int, axis: int, found: list[int]) -> int:
@@ -91,13 +91,13 @@ class Merged:
                 last = max(self.trace.steps, other.steps, key=len)[min(len(self.trace.steps), len(other.steps))]
                 self._differs(last, "the program runs more ops in one run than in another")
             if len(self.trace.values) != len(other.values) or self.trace.outputs != other.outputs:
-                raise OnnxExporterError("onnx.export: two runs of the model computed different results")
+                raise RecordingError("two runs of the model computed different results")
 
     def _differs(self, step: Step, what: str) -> None:
         causes = {**self.trace.reads, **{w: "a comparison of sizes" for w in self.trace.questions}}
         seen = "".join(f" The program looks at values at {where} ({how})." for where, how in list(causes.items())[:3])
-        raise OnnxExporterError(
-            f"onnx.export: the program depends on the sizes or the elements of its inputs: '{step.key}' at {step.where}: {what}."
+        raise RecordingError(
+            f"the program depends on the sizes or the elements of its inputs: '{step.key}' at {step.where}: {what}."
             f"{seen} Hint: loops and branches in Python are recorded as they ran; write them with tensor ops, or make the size static."
         )
 
@@ -209,11 +209,11 @@ class Merged:
             and int(b) != 0
         )
 
-    def warn(self) -> None:
-        """Warns of what Python has decided from elements and sizes."""
+    def warn(self, name: str) -> None:
+        """Warns, under the name of the exporter, of what Python has decided from elements and sizes."""
         for where, how in self.trace.reads.items():
             warnings.warn(
-                f"onnx.export: '{how}' at {where} reads the elements of a tensor; what Python does with them is a constant of "
+                f"{name}: '{how}' at {where} reads the elements of a tensor; what Python does with them is a constant of "
                 "the exported model",
                 TracerWarning,
                 stacklevel=5,
@@ -221,7 +221,7 @@ class Merged:
         for where, asked in self.trace.questions.items():
             if any(self._may_change(size, other) for size, other in asked):
                 warnings.warn(
-                    f"onnx.export: at {where} the program compares a size that varies; the exported model holds for sizes for "
+                    f"{name}: at {where} the program compares a size that varies; the exported model holds for sizes for "
                     "which the answer is the same",
                     TracerWarning,
                     stacklevel=5,

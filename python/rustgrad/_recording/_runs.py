@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _C
 from .._base import Tensor
 from ..compiler._watch import here as compiled
 from ..utils import _pytree
-from ._build import translation
-from ._record import Recorder
+from ._calls import CallRecorder
+from ._errors import RecordingError
 from ._sizes import watch
 from ._trace import Trace
-from .errors import OnnxExporterError
 
 __all__ = ["Inputs", "is_exporting", "runs", "tensors_of"]
 
@@ -74,13 +73,17 @@ def left_out(result: Any) -> list[str]:
 class Inputs:
     """The tensors among the arguments of a call, and the call with others in their place.
 
-    `custom` holds the functions, and the names of ops, for which the program has translations.
+    `recorder` makes the recorder of a run, where sizes vary or do not.
     """
 
     def __init__(
-        self, model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], custom: Container[Any] = ()
+        self,
+        model: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        recorder: Callable[[bool], CallRecorder],
     ) -> None:
-        self.model, self.custom = model, custom
+        self.model, self.recorder = model, recorder
         self.leaves, self.tree = _pytree.tree_flatten((args, kwargs))
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         self.tensors = [self.leaves[i] for i in self.places]
@@ -111,14 +114,13 @@ def _turned(t: Tensor) -> Tensor:
 
 
 def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
-    known = lambda key, function: translation(key) is not None or key in inputs.custom or function in inputs.custom  # noqa: E731
-    recorder = Recorder(known, sized)
-    fresh = [t.detach().clone() for t in tensors]
+    recorder = inputs.recorder(sized)
+    fresh = [t.detach().clone().requires_grad_(recorder.keeps_grad and t.requires_grad) for t in tensors]
     for t in fresh:
         recorder.input(t)
     random = _C._rng_states()
     try:
-        with _exporting(), _undone(inputs.model, recorder), _no_grad(), watch(recorder.question), recorder:
+        with _exporting(), _undone(inputs.model, recorder), _grad(recorder), watch(recorder.question), recorder:
             result = inputs.call(fresh)
         outputs = tensors_of(result)
         for t in outputs:
@@ -127,13 +129,11 @@ def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
     finally:
         recorder.restore()
         _C._set_rng_states(*random)
-    if not outputs:
-        raise OnnxExporterError("onnx.export: the model returns no tensor")
     return recorder.trace
 
 
 @contextlib.contextmanager
-def _undone(model: Any, recorder: Recorder) -> Iterator[None]:
+def _undone(model: Any, recorder: CallRecorder) -> Iterator[None]:
     """A block after which buffers that were bound to tensors computed from inputs are what they were.
 
     Others stay: a table that a model has made larger goes with numbers that it keeps beside it.
@@ -151,9 +151,9 @@ def _undone(model: Any, recorder: Recorder) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _no_grad() -> Iterator[None]:
+def _grad(recorder: CallRecorder) -> Iterator[None]:
     before = _C.is_grad_enabled()
-    _C._set_grad_enabled(False)
+    _C._set_grad_enabled(before and recorder.keeps_grad)
     try:
         yield
     finally:
@@ -198,14 +198,14 @@ def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[in
     """Records the model as it is called, and again with other sizes and elements: three times for each of `sets`.
 
     Raises:
-        OnnxExporterError: the sizes that are to vary cannot: the model fails with all others that were tried.
+        RecordingError: the sizes that are to vary cannot: the model fails with all others that were tried.
     """
     first: dict[str, int] = {}
     for t, axes in zip(inputs.tensors, sizes):
         for axis, name in axes.items():
             if first.setdefault(name, t.shape[axis]) != t.shape[axis]:
-                raise OnnxExporterError(
-                    f"onnx.export: the size '{name}' is {first[name]} in one input and {t.shape[axis]} in another; expected one size"
+                raise RecordingError(
+                    f"the size '{name}' is {first[name]} in one input and {t.shape[axis]} in another; expected one size"
                 )
     traces = [_record(inputs, inputs.tensors, bool(first))]
     turned = [_turned(t) for t in inputs.tensors]
@@ -235,9 +235,7 @@ def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[in
             break
     if len(traces) > 1:
         return traces
-    raise OnnxExporterError(
-        f"onnx.export: the model fails with other sizes than {first}, so they cannot vary: {problem}"
-    ) from problem
+    raise RecordingError(f"the model fails with other sizes than {first}, so they cannot vary: {problem}") from problem
 
 
 def _of(tensors: list[Tensor], sizes: list[dict[int, str]], values: dict[str, int]) -> list[Tensor]:
