@@ -63,6 +63,13 @@ class OpOverload:
         """The namespace of the op."""
         return self.overloadpacket._namespace
 
+    @property
+    def _schema(self) -> Any:
+        """The arguments and results; None where they are not known."""
+        from ._schema import find
+
+        return find(self.namespace, self.overloadpacket.__name__, self._overload)
+
     def name(self) -> str:
         """`aten::relu.default` without the overload that has no name."""
         suffix = "" if self._overload == "default" else f".{self._overload}"
@@ -109,6 +116,12 @@ class OpOverloadPacket:
         return f"{self._namespace}.{self.__name__}"
 
 
+def _forms():
+    from . import _aten_forms
+
+    return _aten_forms
+
+
 def _packet(namespace, name):
     """Unpickles an op."""
     return getattr(getattr(ops, namespace), name)
@@ -123,18 +136,21 @@ def _refusing(name):
     return function
 
 
+# Operators that are ops by these names.
+_OPERATORS = frozenset(f"__{name}__" for name in "and or xor lshift rshift iand ior ixor ilshift irshift".split())
+
+
 class _Namespace(types.ModuleType):
     def __init__(self, name):
         super().__init__(f"rustgrad.ops.{name}")
         self._name = name
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name not in _OPERATORS:
             raise AttributeError(name)
         function = registered.get(self._name, {}).get(name)
         if function is None and self._name == "aten":
-            function = _named.get(name)
-            function = function or _C.ops.get(name) or _C.ops.get(name.removeprefix("_")) or _refusing(name)
+            function = _named.get(name) or _forms().find(name) or _refusing(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         packet = OpOverloadPacket(self._name, name, function)

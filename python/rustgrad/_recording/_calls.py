@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from .. import _C
@@ -13,11 +14,13 @@ from .._ops import OpOverload, OpOverloadPacket
 from ..overrides import TorchFunctionMode
 from ._keys import ASKS, OF_DATA, READS, SIZES, op_key
 from ._sizes import SymInt, caller
-from ._trace import Trace, Value, items, map_arguments
+from ._trace import Question, Trace, Value, items, map_arguments
 
 __all__ = ["HOME", "CallRecorder", "is_array"]
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# The modules of `nn` are part of the program.
+MODULES = os.path.join(HOME, "nn", "modules") + os.sep
 
 
 class CallRecorder(TorchFunctionMode):
@@ -59,9 +62,11 @@ class CallRecorder(TorchFunctionMode):
         """Runs a call and records it."""
         raise NotImplementedError
 
-    def question(self, size: SymInt, other: Any) -> None:
+    def question(self, size: SymInt, other: Any, sign: str) -> None:
         """Notes a comparison of sizes."""
-        self.trace.questions.setdefault(caller(HOME), []).append((size, other))
+        asker = sys._getframe(2).f_code.co_filename
+        own = not asker.startswith(HOME) or asker.startswith(MODULES)
+        self.trace.questions.setdefault(caller(HOME), []).append(Question(size, other, sign, own))
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         key = op_key(func)

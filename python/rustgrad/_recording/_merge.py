@@ -219,7 +219,7 @@ class Merged:
                 stacklevel=5,
             )
         for where, asked in self.trace.questions.items():
-            if any(self._may_change(size, other) for size, other in asked):
+            if any(self._may_change(size, other) for size, other, *_ in asked):
                 warnings.warn(
                     f"{name}: at {where} the program compares a size that varies; the exported model holds for sizes for "
                     "which the answer is the same",

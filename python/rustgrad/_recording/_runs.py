@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from .. import _C
@@ -194,8 +195,16 @@ def _choices(sizes: dict[str, int], bounds: dict[str, tuple[int, int]]) -> Itera
             yield chosen
 
 
-def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[int, int]], sets: int = 1) -> list[Trace]:
+def runs(
+    inputs: Inputs,
+    sizes: list[dict[int, str]],
+    bounds: dict[str, tuple[int, int]],
+    sets: int = 1,
+    derived: Mapping[str, Callable[[Mapping[str, int]], int]] = MappingProxyType({}),
+) -> list[Trace]:
     """Records the model as it is called, and again with other sizes and elements: three times for each of `sets`.
+
+    `derived` computes sizes that go with others.
 
     Raises:
         RecordingError: the sizes that are to vary cannot: the model fails with all others that were tried.
@@ -207,6 +216,7 @@ def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[in
                 raise RecordingError(
                     f"the size '{name}' is {first[name]} in one input and {t.shape[axis]} in another; expected one size"
                 )
+    free = {name: n for name, n in first.items() if name not in derived}
     traces = [_record(inputs, inputs.tensors, bool(first))]
     turned = [_turned(t) for t in inputs.tensors]
     if not first:
@@ -215,7 +225,9 @@ def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[in
             traces.append(_record(inputs, turned, False))
         return traces
     problem: BaseException | None = None
-    for chosen in itertools.islice(_choices(first, bounds), _TRIES):
+    for chosen in itertools.islice(_choices(free, bounds), _TRIES):
+        for values in chosen:
+            values.update({name: size(values) for name, size in derived.items()})
         try:
             more = [_record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)]
         except (

@@ -1,0 +1,259 @@
+"""Records a program as calls of ATen ops: each function that it calls runs as the ops that it is in ATen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _C
+from .._base import Tensor
+from .._formats import strided
+from .._op_defs import CustomOpDef
+from .._ops import OpOverload, OpOverloadPacket, ops
+from .._recording._calls import HOME, CallRecorder
+from .._recording._errors import RecordingError
+from .._recording._keys import RANDOM, READS
+from .._recording._sizes import SymInt, caller
+from .._recording._trace import Ref, Step, Value, items, map_arguments
+from .._schema import overloads
+from ._errors import DataDependent
+from ._fit import Call, fit, fit_schema
+from ._indexing import get_item, set_item
+from ._lowerings import lowering, signature
+from ._stack import Place, place
+
+__all__ = ["ExportRecorder"]
+
+# Ops that write to arguments which their schemas do not mark.
+_STATISTICS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
+
+
+class ExportRecorder(CallRecorder):
+    """A recorder whose trace has the ops that ran, writes in place among them, each with its place in the program."""
+
+    keeps_grad = True
+
+    def __init__(self, sizes: bool, modules: dict[int, str], keeps_places: bool) -> None:
+        super().__init__(self._whole, sizes)
+        self.entries: dict[int, tuple[Tensor, Value]] = {}
+        # Memory of tensors from outside, and their elements before they were written.
+        self.outside: dict[Any, Tensor] = {}
+        self.saved: dict[Any, tuple[Tensor, Tensor]] = {}
+        self.modules, self.keeps_places = modules, keeps_places
+        self.places: dict[int, Place] = {}
+        self.function = ""
+        self.grad: list[bool] = []
+        # Whether a step returns a list, and (stride, device, requires_grad) of each value.
+        self.listed: list[bool] = []
+        self.forms: dict[int, tuple[Any, Any, bool]] = {}
+        self.submodules: dict[str, Any] = {}
+
+    def input(self, tensor: Tensor) -> None:
+        value = self.trace.add(tensor, "input", depends=True)
+        self.trace.inputs.append(value.number)
+        self.entries[id(tensor)] = (tensor, value)
+
+    def read(self, tensor: Tensor) -> Value:
+        entry = self.entries.get(id(tensor))
+        if entry is None:
+            value = self.trace.add(tensor, "outside", tensor)
+            self.outside.setdefault(_C._storage_key(tensor), tensor)
+            entry = self.entries[id(tensor)] = (tensor, value)
+        return entry[1]
+
+    def depends(self, tensor: Tensor | None) -> bool:
+        entry = self.entries.get(id(tensor))
+        return entry is not None and entry[1].depends
+
+    def restore(self) -> None:
+        for tensor, before in self.saved.values():
+            tensor.detach().copy_(before)
+
+    # --- calls
+
+    def _whole(self, key: str, function: Any) -> bool:
+        """Whether a function written in Python is lowered rather than entered."""
+        if isinstance(function, (OpOverload, OpOverloadPacket)):
+            return True
+        if lowering(key) is not None or key in ("__getitem__", "__setitem__"):
+            return True
+        return not key.startswith(("nn.init.", "nn.functional.")) and bool(overloads(key.replace(".", "_")))
+
+    def _element(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if key in READS and any(self.depends(t) for t in items((args, kwargs)) if isinstance(t, Tensor)):
+            raise DataDependent(key, caller(HOME))
+        return func(*args, **kwargs)
+
+    def call(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for t in items((args, kwargs)):
+            if isinstance(t, Tensor) and (t.layout is not strided or t.is_nested):
+                raise RecordingError(f"'{key}' at {caller(HOME)}: sparse and nested tensors are not exported")
+        self.function = key
+        if isinstance(func, (OpOverload, OpOverloadPacket)):
+            return self._op(func, args, kwargs)
+        if key == "__getitem__":
+            return get_item(self, *args)
+        if key == "__setitem__":
+            return set_item(self, *args)
+        found = lowering(key)
+        if found is not None:
+            return found(self, *args, **kwargs)
+        return self(key.replace(".", "_"), *args, **kwargs)
+
+    def _op(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An op that the program calls by its name in `torch.ops`."""
+        packet = func.overloadpacket if isinstance(func, OpOverload) else func
+        if packet._namespace != "aten":
+            overload = func if isinstance(func, OpOverload) else packet.default
+            custom = packet._function
+            names = custom._signature if isinstance(custom, CustomOpDef) else signature(custom)
+            if names is not None and kwargs:
+                bound = names.bind(*args, **kwargs)
+                args, kwargs = bound.args, bound.kwargs
+            return self.run(overload, args, kwargs)
+        if isinstance(func, OpOverload) and func._overload in overloads(packet.__name__):
+            return self.overload(packet.__name__, func._overload, *args, **kwargs)
+        return self(packet.__name__, *args, **kwargs)
+
+    def __call__(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Runs an op of ATen by name."""
+        out, wants_grad = kwargs.pop("out", None), kwargs.pop("requires_grad", False)
+        call = fit(name, args, kwargs)
+        if call is None:
+            kinds = [type(v).__name__ for v in (*args, *kwargs.values())]
+            raise RecordingError(
+                f"'{self.function}' at {caller(HOME)}: no op of ATen is called so: {name}({', '.join(kinds)}). Hint: write it with "
+                "other functions, or as an op of your own (library.custom_op)"
+            )
+        result = self._run(call)
+        if wants_grad:
+            result.requires_grad_()
+        return self.out(out, result)
+
+    def overload(self, name: str, overload: str, *args: Any, **kwargs: Any) -> Any:
+        """Runs an op of ATen by the name of its overload."""
+        call = fit_schema(name, overloads(name)[overload], args, kwargs)
+        if call is None:
+            raise RecordingError(f"'{self.function}' at {caller(HOME)}: {name}.{overload} does not take these arguments")
+        return self._run(call)
+
+    def _run(self, call: Call) -> Any:
+        packet = getattr(ops.aten, call.name)
+        return self.run(getattr(packet, call.schema.overload_name or "default"), call.args, call.kwargs)
+
+    def out(self, out: Any, result: Any) -> Any:
+        """Writes a result where the program wants it."""
+        if out is None:
+            return result
+        targets, results = (out, result) if isinstance(out, (list, tuple)) else ([out], [result])
+        for target, value in zip(targets, results):
+            if target.shape != value.shape:
+                target.resize_(value.shape)
+            self.overload("copy_", "default", target, value)
+        return out
+
+    def run(self, overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs an op and records it."""
+        given = {id(t): t for t in items((args, kwargs)) if isinstance(t, Tensor)}
+        reads = {i: self.read(t) for i, t in given.items()}
+        written = self._targets(overload, args, kwargs)
+        for t in written:
+            self._keep(t)
+        plain = map_arguments((args, kwargs), lambda v: int(v) if type(v) is SymInt else v)
+        taken = map_arguments((args, kwargs), lambda v: Ref(reads[id(v)].number) if isinstance(v, Tensor) else v)
+        result = overload(*plain[0], **plain[1])
+        step = Step(overload.overloadpacket.__name__, overload, taken[0], taken[1], caller(HOME))
+        self.trace.steps.append(step)
+        self.grad.append(_C.is_grad_enabled())
+        if self.keeps_places:
+            self.places[len(self.trace.steps) - 1] = place(self.modules, self.function)
+        depends = step.key in RANDOM or any(v.depends for v in reads.values())
+        marked = {id(t) for t in written} if overload._schema is None or overload._schema.is_mutable else set()
+        listed = isinstance(result, (list, tuple))
+        self.listed.append(listed)
+        for at, t in enumerate(result if listed else [result]):
+            if not isinstance(t, Tensor) or (listed and id(t) in given and id(t) not in marked):
+                continue
+            value = self.trace.add(t, "step", None, depends or (id(t) in reads and reads[id(t)].depends))
+            value.step = step
+            self.forms[value.number] = (t.stride(), t.device, t.requires_grad)
+            step.outputs.append(value.number)
+            step.places.append(at)
+            self.entries[id(t)] = (t, value)
+        return result
+
+    def _targets(self, overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+        """The tensors that an op writes to."""
+        schema, name = overload._schema, overload.overloadpacket.__name__
+        if schema is None:
+            return []
+        named = [a.name for a in schema.arguments if a.writes]
+        given = {**dict(zip((a.name for a in schema.arguments), args)), **kwargs}
+        found = [given.get(n) for n in named] + [args[i] for i in _STATISTICS.get(name, ()) if i < len(args)]
+        return [t for t in items(found) if isinstance(t, Tensor)]
+
+    def _keep(self, tensor: Tensor) -> None:
+        """Copies what lies on the memory of a tensor from outside, before it is written."""
+        key = _C._storage_key(tensor)
+        if key in self.outside and key not in self.saved:
+            owner = self.outside[key]
+            self.saved[key] = (owner, owner.detach().clone())
+
+    # --- for lowerings
+
+    def metadata(self, tensor: Tensor) -> None:
+        """Records what a conversion takes for granted of its argument."""
+        self.run(
+            ops.aten._assert_tensor_metadata.default,
+            (tensor, None, None, tensor.dtype),
+            {"device": tensor.device, "layout": tensor.layout},
+        )
+
+    def number(self, tensor: Tensor) -> int:
+        """The number in a tensor that does not depend on inputs."""
+        if self.depends(tensor):
+            raise DataDependent("__index__", caller(HOME))
+        return int(tensor)
+
+    def dtype(self, named: Any) -> Any:
+        """A dtype by the name of a class of tensors, as `Tensor.type` takes it."""
+        return _C.ops["zeros"](0).type(named).dtype
+
+    def bound(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Arguments of a function of `nn.functional` by name."""
+        from ..nn import functional
+
+        names = signature(getattr(functional, key))
+        if names is None:
+            raise RecordingError(f"'{key}' at {caller(HOME)} has no signature")
+        bound = names.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def constant(self, *args: Any, **kwargs: Any) -> Tensor:
+        """A tensor of data: a constant of the program, of which each run takes a copy."""
+        key = self.function
+        sizes = [v for v in items((args, kwargs)) if type(v) is SymInt]
+        if key != "from_numpy" and len(args) > 0 and isinstance(args[-1], Tensor) and key in ("as_tensor", "asarray"):
+            return lowering("to")(self, args[-1], **kwargs) if kwargs else args[-1]  # type: ignore[misc]
+        if sizes:
+            return self._of_sizes(args, kwargs)
+        if any(self.depends(t) for t in items((args, kwargs)) if isinstance(t, Tensor) and not key.startswith("new")):
+            raise DataDependent(key, caller(HOME))
+        if key == "new_tensor":
+            made = args[0].new_tensor(*args[1:], **kwargs)
+        else:
+            made = (_C.from_numpy if key == "from_numpy" else _C.tensor)(*args, **kwargs)
+        wants = made.requires_grad
+        copy = self("lift_fresh_copy", made.detach())
+        if key != "as_tensor":
+            copy = self("detach_", copy)
+        return copy.requires_grad_() if wants else copy
+
+    def _of_sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+        """A tensor of sizes, which may vary."""
+        data = args[0] if not isinstance(args[0], Tensor) else args[1]
+        named = {k: v for k, v in kwargs.items() if k in ("dtype", "device")}
+        named.setdefault("dtype", _C.int64)
+        if isinstance(data, (list, tuple)):
+            return self("stack", [self("scalar_tensor", v, **named) for v in data])
+        return self("scalar_tensor", data, **named)
