@@ -15,7 +15,7 @@ SKIPPED = re.compile(
     "ccol|row_indices|col_indices|_choose_qp|rowwise_prune|_int_mm|_weight|_convert_weight|int4|int8|int_repr|q_|qint|qscheme|slow_|"
     "_thnn|_nnpack|_propagate|_test_|_make_per|_validate|^_efficient|^_flash|_cudnn|_scaled_mm|_scaled_grouped|_dyn_quant|_linalg_check|"
     "_copy_from|_spdiags|_ctc_loss|_amp_|_sobol|_has_|_shape_as|_reshape_from|_cummax_helper|_cummin_helper|_resize_output|"
-    "_version|_debug_has|_assert_tensor|_backward_data|_functional_sym|_functional_assert|_print|_lazy|_saturate|_aminmax|_autocast|"
+    "_version|_debug_has|_backward_data|_functional_sym|_functional_assert|_print|_lazy|_saturate|_aminmax|_autocast|"
     "_neg_view|_conj_copy|_fw_primal|_make_dual|_unpack_dual|_batch_norm_impl|_segment|_rowwise|_pack_padded|_padded|_pad_packed|_pin_memory"
 )
 HEAD = '''"""The overloads of ATen ops as PyTorch names them: `name.overload(arguments) -> results`. Written by tools/aten_schemas.py."""

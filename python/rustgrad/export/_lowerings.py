@@ -141,13 +141,13 @@ def _(r, input):
 
 
 @lower("softmax")
-def _(r, input, dim=None, *rest, dtype=None):
+def _(r, input, dim=None, *rest, dtype=None, _stacklevel=3):
     dtype = rest[-1] if rest and not isinstance(rest[-1], int) else dtype
     return r("softmax", input, _softmax_dim(input, dim), dtype=dtype)
 
 
 @lower("log_softmax")
-def _(r, input, dim=None, *rest, dtype=None):
+def _(r, input, dim=None, *rest, dtype=None, _stacklevel=3):
     dtype = rest[-1] if rest and not isinstance(rest[-1], int) else dtype
     return r("log_softmax", input, _softmax_dim(input, dim), dtype=dtype)
 
