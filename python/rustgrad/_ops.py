@@ -35,9 +35,29 @@ classes: Any = _Classes("rustgrad.classes", _Classes.__doc__)
 # What `_aten` defines.
 _named = {name: f for name, f in vars(_aten).items() if isinstance(f, types.FunctionType)}
 
+
+def _with_grad(enabled, function, *args):
+    """`function(*args)` with gradients recorded, or not: how graphs show a block of `no_grad`."""
+    from .autograd.grad_mode import set_grad_enabled
+
+    with set_grad_enabled(enabled):
+        return function(*args)
+
+
+def _control_flow(name):
+    def call(*args: Any) -> Any:
+        from ._higher_order_ops import control_flow
+
+        result = getattr(control_flow, name)(*args)
+        return (result,) if not isinstance(result, (tuple, list)) else result
+
+    return call
+
+
 # Ops of programs: namespace -> name -> callable.
 registered: dict[str, dict[str, Any]] = {
-    "profiler": {"_record_function_enter": _enter_range, "_record_function_exit": _exit_range}
+    "profiler": {"_record_function_enter": _enter_range, "_record_function_exit": _exit_range},
+    "higher_order": {"wrap_with_set_grad_enabled": _with_grad, "cond": _control_flow("cond")},
 }
 
 

@@ -11,10 +11,12 @@ from .. import _C
 from .._base import Tensor
 from .._ops import ops
 from .._recording._merge import Merged
-from .._recording._sizes import SymInt, key_of
-from .._recording._trace import Ref, Step, Trace, map_arguments
+from .._recording._sizes import SymInt, key_of, leaves
+from .._recording._trace import Ref, Step, Trace, map_arguments, refs
 from ..fx.graph import Graph
+from ..fx.graph_module import GraphModule
 from ..fx.node import Node
+from ..nn.modules.module import Module
 from ..utils import _pytree
 from ._expr import Expr, of_size, symbol
 from ._formula import formula
@@ -65,6 +67,8 @@ class GraphBuilder:
         self.inputs: list[InputSpec] = []
         self.constants: dict[str, Tensor] = {}
         self.prologue: Node | None = None
+        self.submodules = Module()
+        self.regions = 0
 
     # --- sizes
 
@@ -224,34 +228,127 @@ class GraphBuilder:
     # --- calls
 
     def _steps(self) -> None:
-        for at, step in enumerate(self.trace.steps):
-            self._step(at, step)
+        done: set[int] = set()
+        for step in self.trace.steps:
+            region = self.recorder.info[id(step)].region
+            if region is None:
+                self._step(step)
+            elif region.kind == "grad" and id(region) not in done:
+                done.add(id(region))
+                self._grad_region(region)
 
-    def _step(self, at: int, step: Step) -> None:
+    # --- graphs in the graph
+
+    def _needs(self, steps: list[Step], outputs: list[int]) -> list[int]:
+        """The values that steps, and results among them, take from outside."""
+        own = {n for s in steps for n in s.outputs}
+        found: dict[int, None] = {}
+
+        def note(value: Any) -> Any:
+            if isinstance(value, Ref):
+                found[value.number] = None
+            elif isinstance(value, SymInt) and self.merged.is_dynamic(value):
+                found.update(dict.fromkeys(self._leaves_of(value)))
+            return value
+
+        for s in steps:
+            map_arguments((s.args, s.kwargs), note)
+        found.update(dict.fromkeys(outputs))
+        return [n for n in found if n not in own]
+
+    def _leaves_of(self, number: SymInt) -> Any:
+        for value, axis in leaves(number):
+            shape = self.merged.shapes[value][axis]
+            yield shape.expr[1] if isinstance(shape, SymInt) and shape.expr[0] == "dim" else value
+
+    def _subgraph(self, steps: list[Step], inputs: list[int], outputs: list[int]) -> GraphModule:
+        """A module of steps: `inputs` are its arguments, `outputs` its results."""
+        outer = self.graph, self.nodes, self.sizes, self.prologue
+        graph = Graph()
+        nodes = {}
+        for n in inputs:
+            at = outer[1][n]
+            known = next((nodes[m] for m in nodes if outer[1][m] is at), None)
+            if known is None:
+                known = graph.placeholder(at.name)
+                known.meta["val"] = at.meta["val"]
+                self.prologue = known
+            nodes[n] = known
+        self.graph, self.nodes, self.sizes = graph, nodes, {}
+        try:
+            for step in steps:
+                self._step(step)
+            graph.output(tuple(self.nodes[n] for n in outputs))
+        finally:
+            self.graph, self.nodes, self.sizes, self.prologue = outer
+        return GraphModule(Module(), graph)
+
+    def _attach(self, module: GraphModule, name: str) -> Node:
+        self.submodules.add_module(name, module)
+        return self.graph.create_node("get_attr", name, (), {}, name)
+
+    def _once(self, numbers: list[int]) -> list[Node]:
+        return list(dict.fromkeys(self.nodes[n] for n in numbers))
+
+    def _grad_region(self, region: Any) -> None:
+        own = {n for s in region.steps for n in s.outputs}
+        inside = {id(s) for s in region.steps}
+        later = [s for s in self.trace.steps if id(s) not in inside]
+        used = {*self._needs(later, self.trace.outputs)} | {n for s in later for n in refs(s)}
+        outputs = [n for n in own if n in used]
+        inputs = self._needs(region.steps, outputs)
+        module = self._subgraph(region.steps, inputs, outputs)
+        self.regions += 1
+        at = self._attach(module, f"submod_{self.regions}")
+        target = ops.higher_order.wrap_with_set_grad_enabled
+        node = self.graph.create_node("call_function", target, (region.grad, at, *self._once(inputs)), {}, "wrap")
+        self._listed_results(node, outputs, list(range(len(outputs))))
+        self._mark_all(node, self.recorder.info[id(region.steps[0])].place)
+
+    def _cond(self, step: Step, branches: list[Any]) -> None:
+        explicit = [r.number for r in step.args[3]]
+        needed = [n for b in branches for n in self._needs(b.steps, b.outputs)]
+        inputs = list(dict.fromkeys([*explicit, *needed]))
+        before = self.graph._root._prev
+        graphs = []
+        count = sum(n.startswith("true_graph_") for n in self.submodules._modules)
+        for name, branch in zip(("true_graph", "false_graph"), branches):
+            module = self._subgraph(branch.steps, inputs, branch.outputs)
+            graphs.append(self._attach(module, f"{name}_{count}"))
+        args = (self.nodes[step.args[0].number], *graphs, tuple(self._once(inputs)))
+        node = self.graph.create_node("call_function", step.function, args, {}, "cond")
+        self._listed_results(node, step.outputs, step.places)
+        self._mark_all(before.next, self.recorder.info[id(step)].place)
+
+    def _listed_results(self, node: Node, numbers: list[int], places: list[int]) -> None:
+        for number, place in zip(numbers, places):
+            item = self.graph.create_node("call_function", operator.getitem, (node, place), {}, "getitem")
+            item.meta["val"] = self._value(number)
+            self.nodes[number] = item
+        node.meta["val"] = tuple(self.nodes[n].meta["val"] for n in numbers)
+
+    def _mark_all(self, node: Node, place: Any) -> None:
+        while place is not None and node is not self.graph._root:
+            self._mark(node, place)
+            node = node.next
+
+    def _step(self, step: Step) -> None:
+        info = self.recorder.info[id(step)]
+        if info.branches:
+            self._cond(step, info.branches)
+            return
         change = lambda v: self.nodes[v.number] if isinstance(v, Ref) else self._number(v)  # noqa: E731
         before = self.graph._root._prev
         args, kwargs = map_arguments((step.args, step.kwargs), change)
         node = self.graph.create_node("call_function", step.function, args, kwargs, _base(step.function))
-        made = [node]
-        if self.recorder.listed[at]:
-            values = []
-            for number, place in zip(step.outputs, step.places):
-                item = self.graph.create_node("call_function", operator.getitem, (node, place), {}, "getitem")
-                item.meta["val"] = self._value(number)
-                values.append(item.meta["val"])
-                self.nodes[number] = item
-                made.append(item)
-            node.meta["val"] = tuple(values)
+        if info.listed:
+            self._listed_results(node, step.outputs, step.places)
         elif step.outputs:
             node.meta["val"] = self._value(step.outputs[0])
             self.nodes[step.outputs[0]] = node
         else:
             node.meta["val"] = None
-        new = before.next
-        place = self.recorder.places.get(at)
-        while place is not None and new is not self.graph._root:
-            self._mark(new, place)
-            new = new.next
+        self._mark_all(before.next, info.place)
 
     def _mark(self, node: Node, place: Any) -> None:
         node.meta["stack_trace"] = place.stack_trace()
@@ -309,7 +406,7 @@ class GraphBuilder:
                 bounds = [None if n is None else leaf.value({leaf.symbols()[0]: n}) for n in (low, high)]
                 ranges[leaf] = ValueRanges(*bounds)
         program = ExportedProgram(
-            root=self.recorder.submodules,
+            root=self.submodules,
             graph=self.graph,
             graph_signature=ExportGraphSignature(self.inputs, outputs),
             state_dict=self.state,
@@ -322,6 +419,11 @@ class GraphBuilder:
         program._leaves = self.shapes.leaves
         program._training = self.module.training
         return program
+
+    def _places(self) -> Any:
+        for step in self.trace.steps:
+            if (where := self.recorder.info[id(step)].place) is not None:
+                yield where
 
     def _derived(self) -> list[Any]:
         return [self.leaves[self.merged.symbols[n]] for n in self.merged.symbols if self.shapes.symbols[n].derived]
@@ -339,7 +441,7 @@ class GraphBuilder:
         names = [*{leaf.shown.split("[")[0].split(".")[0]: None for leaf in self.shapes.leaves}]
         signature = ModuleCallSignature([], [], in_spec, self.out_spec, names or None)
         entries = [ModuleCallEntry("", signature)]
-        seen = dict.fromkeys(p for place in self.recorder.places.values() for p, _ in place.modules if p)
+        seen = dict.fromkeys(p for place in self._places() for p, _ in place.modules if p)
         known = dict(self.module.named_modules())
         for path in [*seen, *(p for p in preserved if p not in seen)]:
             if path not in known:

@@ -58,7 +58,8 @@ def program_of(data: dict[str, Any], state: dict[str, Any], constants: dict[str,
             f"Serialized schema version {version} does not match our current schema version {{'major': {MAJOR}}}."
         )
     module = data["graph_module"]
-    reader = _Reader(module["graph"])
+    specs = module["signature"]["input_specs"]
+    reader = _Reader(module["graph"], [s["constant_input"]["name"] for s in specs if "constant_input" in s])
     graph = reader.read()
     inputs, outputs = _signature(module["signature"])
     calls = [_call(entry) for entry in module["module_call_graph"]]
@@ -235,8 +236,8 @@ def _named() -> Any:
 class _Reader:
     """Makes the nodes of a graph."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
+    def __init__(self, data: dict[str, Any], constants: list[str] | None = None) -> None:
+        self.data, self.constants = data, list(constants or [])
         self.graph = Graph()
         self.nodes: dict[str, Node] = {}
         self.submodules = Module()
@@ -278,9 +279,9 @@ class _Reader:
             name = value.get("name", value.get("as_name"))
             self._named_node(self.graph.placeholder(name), name)
         else:
-            node = self.graph.placeholder(f"arg_{len(self.graph.nodes)}")
+            name = self.constants.pop(0) if self.constants else f"arg_{len(self.graph.nodes)}"
+            node = self._named_node(self.graph.placeholder(name), name)
             node.meta["val"] = _constant(arg)
-            self.constants = [*getattr(self, "constants", []), node]
 
     def _value(self, arg: dict[str, Any]) -> Any:
         (kind, value), *_ = arg.items()

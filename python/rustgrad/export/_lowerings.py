@@ -577,6 +577,14 @@ def _(r, self, requires_grad=True):
     return self.requires_grad_(requires_grad)
 
 
+@lower("cond")
+def _(r, pred, true_fn, false_fn, operands=()):
+    if not isinstance(pred, Tensor) or not r.depends(pred):
+        with r:
+            return (true_fn if bool(pred) else false_fn)(*operands)
+    return r.cond(pred, (true_fn, false_fn), operands)
+
+
 def signature(function: Any) -> inspect.Signature | None:
     """The signature of a function; None where it has none."""
     try:

@@ -15,16 +15,34 @@ from .._recording._keys import RANDOM, READS
 from .._recording._sizes import SymInt, caller
 from .._recording._trace import Ref, Step, Value, items, map_arguments
 from .._schema import overloads
+from ..utils import _pytree
 from ._errors import DataDependent
 from ._fit import Call, fit, fit_schema
 from ._indexing import get_item, set_item
 from ._lowerings import lowering, signature
 from ._stack import Place, place
 
-__all__ = ["ExportRecorder"]
+__all__ = ["ExportRecorder", "Region"]
 
 # Ops that write to arguments which their schemas do not mark.
 _STATISTICS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
+
+
+class Region:
+    """Steps that become a graph of their own: a branch of `cond`, or a block with another gradient mode."""
+
+    def __init__(self, kind: str, grad: bool) -> None:
+        self.kind, self.grad = kind, grad
+        self.steps: list[Step] = []
+        self.outputs: list[int] = []
+
+
+class Info:
+    """What is known of a step: whether it returns a list, its place, the region that it is in, and branches that it has."""
+
+    def __init__(self, listed: bool, where: Place | None, region: Region | None) -> None:
+        self.listed, self.place, self.region = listed, where, region
+        self.branches: list[Region] = []
 
 
 class ExportRecorder(CallRecorder):
@@ -39,13 +57,12 @@ class ExportRecorder(CallRecorder):
         self.outside: dict[Any, Tensor] = {}
         self.saved: dict[Any, tuple[Tensor, Tensor]] = {}
         self.modules, self.keeps_places = modules, keeps_places
-        self.places: dict[int, Place] = {}
         self.function = ""
-        self.grad: list[bool] = []
-        # Whether a step returns a list, and (stride, device, requires_grad) of each value.
-        self.listed: list[bool] = []
+        # What is known of steps, by identity, and (stride, device, requires_grad) of each value.
+        self.info: dict[int, Info] = {}
         self.forms: dict[int, tuple[Any, Any, bool]] = {}
-        self.submodules: dict[str, Any] = {}
+        self.region: Region | None = None
+        self.records_grad = _C.is_grad_enabled()
 
     def input(self, tensor: Tensor) -> None:
         value = self.trace.add(tensor, "input", depends=True)
@@ -162,24 +179,36 @@ class ExportRecorder(CallRecorder):
         taken = map_arguments((args, kwargs), lambda v: Ref(reads[id(v)].number) if isinstance(v, Tensor) else v)
         result = overload(*plain[0], **plain[1])
         step = Step(overload.overloadpacket.__name__, overload, taken[0], taken[1], caller(HOME))
-        self.trace.steps.append(step)
-        self.grad.append(_C.is_grad_enabled())
-        if self.keeps_places:
-            self.places[len(self.trace.steps) - 1] = place(self.modules, self.function)
-        depends = step.key in RANDOM or any(v.depends for v in reads.values())
-        marked = {id(t) for t in written} if overload._schema is None or overload._schema.is_mutable else set()
         listed = isinstance(result, (list, tuple))
-        self.listed.append(listed)
+        self._append(step, listed)
+        depends = step.key in RANDOM or any(v.depends for v in reads.values())
         for at, t in enumerate(result if listed else [result]):
-            if not isinstance(t, Tensor) or (listed and id(t) in given and id(t) not in marked):
-                continue
-            value = self.trace.add(t, "step", None, depends or (id(t) in reads and reads[id(t)].depends))
-            value.step = step
-            self.forms[value.number] = (t.stride(), t.device, t.requires_grad)
-            step.outputs.append(value.number)
-            step.places.append(at)
-            self.entries[id(t)] = (t, value)
+            if isinstance(t, Tensor):
+                self._made(step, at, t, depends)
         return result
+
+    def _append(self, step: Step, listed: bool) -> None:
+        """Adds a step where the program is: in a branch, or in a block with another gradient mode."""
+        region = self.region
+        if region is None and _C.is_grad_enabled() != self.records_grad:
+            last = self.info.get(id(self.trace.steps[-1])) if self.trace.steps else None
+            region = last.region if last is not None else None
+            if region is None or region.kind != "grad":
+                region = Region("grad", _C.is_grad_enabled())
+        if region is not None:
+            region.steps.append(step)
+        self.trace.steps.append(step)
+        where = place(self.modules, self.function) if self.keeps_places else None
+        self.info[id(step)] = Info(listed, where, region)
+
+    def _made(self, step: Step, at: int, tensor: Tensor, depends: bool) -> None:
+        """Adds a result of a step."""
+        value = self.trace.add(tensor, "step", None, depends)
+        value.step = step
+        self.forms[value.number] = (tensor.stride(), tensor.device, tensor.requires_grad)
+        step.outputs.append(value.number)
+        step.places.append(at)
+        self.entries[id(tensor)] = (tensor, value)
 
     def _targets(self, overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
         """The tensors that an op writes to."""
@@ -199,6 +228,42 @@ class ExportRecorder(CallRecorder):
             self.saved[key] = (owner, owner.detach().clone())
 
     # --- for lowerings
+
+    def cond(self, pred: Tensor, functions: tuple[Any, Any], operands: Any) -> Any:
+        """Both branches, of which the one that is taken in this run gives the results."""
+        regions, leaves, specs = [], [], []
+        for function in functions:
+            region, outer = Region("cond", True), self.region
+            if outer is not None:
+                raise RecordingError(f"'cond' at {caller(HOME)}: a branch in a branch is not exported")
+            self.region = region
+            try:
+                with self:
+                    found, spec = _pytree.tree_flatten(function(*operands))
+            finally:
+                self.region = outer
+            if not all(isinstance(t, Tensor) for t in found):
+                raise RecordingError(f"'cond' at {caller(HOME)}: a branch returns what is no tensor")
+            region.outputs = [self.read(t).number for t in found]
+            regions.append(region)
+            leaves.append(found)
+            specs.append(spec)
+        forms = [[(tuple(t.shape), t.dtype) for t in found] for found in leaves]
+        if specs[0] != specs[1] or forms[0] != forms[1]:
+            raise RecordingError(
+                f"'cond' at {caller(HOME)}: the branches differ in what they return: {forms[0]} and {forms[1]}"
+            )
+        given = [t for t in _pytree.tree_leaves(operands) if isinstance(t, Tensor)]
+        refs = [[Ref(n) for n in r.outputs] for r in regions]
+        args = (Ref(self.read(pred).number), *refs, [Ref(self.read(t).number) for t in given])
+        step = Step("cond", ops.higher_order.cond, args, {}, caller(HOME))
+        self._append(step, True)
+        self.info[id(step)].branches = regions
+        results = []
+        for at, t in enumerate(leaves[0] if bool(pred) else leaves[1]):
+            results.append(t.view_as(t))
+            self._made(step, at, results[-1], True)
+        return _pytree.tree_unflatten(results, specs[0])
 
     def metadata(self, tensor: Tensor) -> None:
         """Records what a conversion takes for granted of its argument."""

@@ -317,7 +317,7 @@ class _Writer:
             if isinstance(part, Tensor):
                 self.tensors[name] = tensor_meta(part)
             named.append({"name": name})
-        schema = getattr(node.target, "_schema", None)
+        schema = node.target._schema if isinstance(node.target, OpOverload) else None
         if schema is not None and len(schema.returns) == 1 and schema.returns[0].endswith("[]"):
             return [{"as_tensors": named}]
         return [{"as_tensor": n} for n in named]
