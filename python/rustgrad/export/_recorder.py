@@ -119,6 +119,8 @@ class ExportRecorder(CallRecorder):
     def _op(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An op that the program calls by its name in `torch.ops`."""
         packet = func.overloadpacket if isinstance(func, OpOverload) else func
+        if packet._namespace == "higher_order":
+            return self._graph_call(packet, args)
         if packet._namespace != "aten":
             overload = func if isinstance(func, OpOverload) else packet.default
             custom = packet._function
@@ -130,6 +132,13 @@ class ExportRecorder(CallRecorder):
         if isinstance(func, OpOverload) and func._overload in overloads(packet.__name__):
             return self.overload(packet.__name__, func._overload, *args, **kwargs)
         return self(packet.__name__, *args, **kwargs)
+
+    def _graph_call(self, packet: OpOverloadPacket, args: tuple[Any, ...]) -> Any:
+        """A call of graphs, of a program that is recorded again."""
+        if packet.__name__ == "cond" and isinstance(args[0], Tensor) and self.depends(args[0]):
+            return self.cond(args[0], (args[1], args[2]), args[3])
+        with self:
+            return packet._function(*args)
 
     def __call__(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Runs an op of ATen by name."""
@@ -269,8 +278,8 @@ class ExportRecorder(CallRecorder):
         """Records what a conversion takes for granted of its argument."""
         self.run(
             ops.aten._assert_tensor_metadata.default,
-            (tensor, None, None, tensor.dtype),
-            {"device": tensor.device, "layout": tensor.layout},
+            (tensor,),
+            {"dtype": tensor.dtype, "device": tensor.device, "layout": tensor.layout},
         )
 
     def number(self, tensor: Tensor) -> int:
