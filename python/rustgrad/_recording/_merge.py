@@ -16,9 +16,13 @@ from ._errors import RecordingError
 from ._sizes import SymInt, evaluate, key_of, leaves, rebuilt
 from ._trace import Ref, Step, Trace, items, refs
 
-__all__ = ["Merged"]
+__all__ = ["BY_ELEMENTS", "Merged"]
 
-_BY_ELEMENTS = {"nonzero", "masked_select", "unique", "unique_consecutive", "repeat_interleave", "bincount", "argwhere"}
+# Ops whose results have sizes that elements decide on.
+BY_ELEMENTS = frozenset(
+    """nonzero nonzero_numpy masked_select unique _unique2 unique_dim unique_consecutive repeat_interleave bincount argwhere
+    combinations""".split()
+)
 
 
 class Merged:
@@ -51,14 +55,15 @@ class Merged:
             return found[0]
         value = self.trace.values[number]
         # A size that is that of an input in all runs is that of the input, unless elements decide on it.
-        if value.step is None or not (value.step.key in _BY_ELEMENTS or self._takes_mask(value.step)):
+        if value.step is None or not (value.step.key in BY_ELEMENTS or self.takes_mask(value.step)):
             for at, along in self.symbols.values():
                 if at <= number and [t.values[at].shape[along] for t in self.traces] == found:
                     return SymInt(found[0], ("dim", at, along))
         return SymInt(found[0], ("dim", number, axis))
 
-    def _takes_mask(self, step: Step) -> bool:
-        return step.key == "__getitem__" and any(
+    def takes_mask(self, step: Step) -> bool:
+        """Whether an index may be a mask."""
+        return step.key in ("__getitem__", "index") and any(
             not self.trace.values[n].dtype.is_floating_point for n in refs(step)[1:]
         )
 

@@ -18,7 +18,7 @@ from ._errors import RecordingError
 from ._sizes import watch
 from ._trace import Trace
 
-__all__ = ["Inputs", "is_exporting", "runs", "tensors_of"]
+__all__ = ["Inputs", "is_exporting", "record", "runs", "tensors_of"]
 
 _here = threading.local()
 
@@ -114,7 +114,8 @@ def _turned(t: Tensor) -> Tensor:
     return t * 0.875 if t.is_floating_point() else t
 
 
-def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
+def record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
+    """One run with these tensors. What it writes is undone."""
     recorder = inputs.recorder(sized)
     fresh = [t.detach().clone().requires_grad_(recorder.keeps_grad and t.requires_grad) for t in tensors]
     for t in fresh:
@@ -193,6 +194,17 @@ def _choices(sizes: dict[str, int], bounds: dict[str, tuple[int, int]]) -> Itera
         within = all(bounds[name][0] <= values[name] <= bounds[name][1] for values in chosen for name in names)
         if within and len({tuple(v[name] for v in chosen) for name in names}) == len(names):
             yield chosen
+    # For narrow bounds what there is within them.
+    pools = [_between(sizes[name], *bounds[name]) for name in names]
+    if names and all(pools):
+        yield [{name: pool[(run + i) % len(pool)] for i, (name, pool) in enumerate(zip(names, pools))} for run in range(3)]
+
+
+def _between(n: int, low: int, high: int) -> list[int]:
+    """Sizes within bounds other than `n`."""
+    high = min(high, 4 * n + 8)
+    found = {low, high, (low + high) // 2, n + 1, n - 1, low + 1, high - 1}
+    return sorted(v for v in found if low <= v <= high and v != n and v > 0)
 
 
 def runs(
@@ -217,19 +229,19 @@ def runs(
                     f"the size '{name}' is {first[name]} in one input and {t.shape[axis]} in another; expected one size"
                 )
     free = {name: n for name, n in first.items() if name not in derived}
-    traces = [_record(inputs, inputs.tensors, bool(first))]
+    traces = [record(inputs, inputs.tensors, bool(first))]
     turned = [_turned(t) for t in inputs.tensors]
     if not first:
         # Elements that Python looked at may be such that others are refused; then there is nothing to compare with.
         with contextlib.suppress(Exception):
-            traces.append(_record(inputs, turned, False))
+            traces.append(record(inputs, turned, False))
         return traces
     problem: BaseException | None = None
     for chosen in itertools.islice(_choices(free, bounds), _TRIES):
         for values in chosen:
             values.update({name: size(values) for name, size in derived.items()})
         try:
-            more = [_record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)]
+            more = [record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)]
         except (
             RuntimeError,
             ValueError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import re
 from collections import OrderedDict
@@ -10,7 +11,7 @@ from typing import Any
 from .. import _C
 from .._base import Tensor
 from .._ops import ops
-from .._recording._merge import Merged
+from .._recording._merge import BY_ELEMENTS, Merged
 from .._recording._sizes import SymInt, key_of, leaves
 from .._recording._trace import Ref, Step, Trace, map_arguments, refs
 from ..fx.graph import Graph
@@ -102,7 +103,9 @@ class GraphBuilder:
             found = [t.values[value].shape[axis] for t in self.merged.traces]
             known = {s.symbol: at for at, s in self.leaves.items() if isinstance(s, Expr) and s.symbol in self.hints}
             runs = {s: [t.values[v].shape[a] for t in self.merged.traces] for s, (v, a) in known.items() if s}
-            made = formula(found, runs)
+            step = self.trace.values[value].step
+            free = step is not None and (step.key in BY_ELEMENTS or self.merged.takes_mask(step))
+            made = None if free else formula(found, runs)
             if made is None:
                 made = symbol(f"u{self._unknown}")
                 self.hints[f"u{self._unknown}"] = found[0]
@@ -135,8 +138,7 @@ class GraphBuilder:
 
     def _size_node(self, value: int, axis: int) -> Node:
         is_input = self.trace.values[value].step is None
-        place = self.graph.inserting_after(self.prologue) if is_input else self.graph.inserting_before(None)
-        with place if is_input else _nothing():
+        with self.graph.inserting_after(self.prologue) if is_input else contextlib.nullcontext():
             made = self.graph.create_node(
                 "call_function", ops.aten.sym_size.int, (self.nodes[value], axis), {}, "sym_size_int_1"
             )
@@ -348,6 +350,7 @@ class GraphBuilder:
             self.nodes[step.outputs[0]] = node
         else:
             node.meta["val"] = None
+        self._hold_sizes(step)
         self._mark_all(before.next, info.place)
 
     def _mark(self, node: Node, place: Any) -> None:
@@ -357,6 +360,20 @@ class GraphBuilder:
             f"L__self__{path.replace('.', '_')}": (path, kind) for path, kind in [*stack, *place.modules]
         }
         node.meta["torch_fn"] = (f"{place.function}_1", f"function.{place.function}")
+
+    def _hold_sizes(self, step: Step) -> None:
+        """Where elements decide on a size that was the same in all runs, the program holds for that size: it says so if not."""
+        if not (step.key in BY_ELEMENTS or self.merged.takes_mask(step)) or not self.recorder.loose.intersection(step.outputs):
+            return
+        for number in step.outputs:
+            sizes = self.merged.shapes[number]
+            inputs = [self.merged.shapes[n] for n in refs(step)]
+            if not any(isinstance(n, SymInt) for n in sizes) and sizes not in inputs:
+                check = self.graph.create_node(
+                    "call_function", ops.aten._assert_tensor_metadata.default, (self.nodes[number], [int(n) for n in sizes]), {},
+                    "_assert_tensor_metadata",
+                )  # fmt: skip
+                check.meta["val"] = None
 
     # --- results
 
@@ -448,14 +465,6 @@ class GraphBuilder:
                 raise user_error(f"export: preserve_module_call_signature: there is no module '{path}'")
             entries.append(ModuleCallEntry(path, None))
         return entries
-
-
-class _nothing:
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: Any) -> None:
-        pass
 
 
 def _plain(tensor: Any) -> Tensor:

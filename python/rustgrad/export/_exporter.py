@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import inspect
 from typing import Any
 
 from .. import _C
 from .._base import Tensor
 from .._recording._errors import RecordingError
 from .._recording._merge import Merged
-from .._recording._runs import Inputs, runs
-from .._recording._sizes import SymInt
+from .._recording._runs import Inputs, record, runs
 from .._recording._trace import Trace
 from ..nn.modules.module import Module
 from ..utils import _pytree
@@ -19,7 +19,7 @@ from ._errors import DataDependent
 from ._guards import Guards
 from ._program import Program
 from ._recorder import ExportRecorder
-from ._shapes import Shapes, Symbol, user_error
+from ._shapes import Shapes, user_error
 from .exported_program import ExportedProgram
 
 __all__ = ["export_module"]
@@ -35,6 +35,7 @@ def export_module(
         raise user_error(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     kwargs = dict(kwargs or {})
     args, kwargs = _distinct(args, kwargs)
+    inspect.signature(module.forward).bind(*args, **kwargs)
     shapes = Shapes(module, args, kwargs, dynamic_shapes)
     recording = _Recording(module, args, kwargs, shapes)
     try:
@@ -164,20 +165,27 @@ class _Recording:
         return None
 
     def _compared(self, axes: Any, bounds: Any, derived: Any) -> Merged:
-        self.first = runs(self.inputs, axes, bounds, 1, derived)
+        def recorded(sets: int) -> Merged:
+            self.recorders.clear()
+            self.first = runs(self.inputs, axes, bounds, sets, derived)
+            if self.recorders[0].loose:
+                self._vary(any(axes))
+            return Merged(self.first, _symbols(self.first[0], axes))
+
         try:
-            merged = Merged(self.first, _symbols(self.first[0], axes))
+            merged = recorded(1)
         except RecordingError:
             # What a model keeps for later calls (a table, a mask) is there the second time.
-            self.recorders.clear()
-            self.first = runs(self.inputs, axes, bounds, 1, derived)
-            merged = Merged(self.first, _symbols(self.first[0], axes))
-        if merged.fitted:
-            # A formula was found that gives a size in these runs: others have to agree.
-            self.recorders.clear()
-            self.first = runs(self.inputs, axes, bounds, 2, derived)
-            merged = Merged(self.first, _symbols(self.first[0], axes))
-        return merged
+            merged = recorded(1)
+        # Where a formula was found that gives a size in these runs, others have to agree.
+        return recorded(2) if merged.fitted else merged
+
+    def _vary(self, sized: bool) -> None:
+        """Adds runs where elements decide on sizes: with elements of the example again and again."""
+        for times in (2, 3):
+            with contextlib.suppress(RuntimeError, ValueError, IndexError, ZeroDivisionError):
+                again = [_repeated(t, times) for t in self.inputs.tensors]
+                self.first.append(record(self.inputs, again, sized))
 
     def _bounds(self, name: str, groups: dict[str, str]) -> tuple[int, int]:
         members = [self.shapes.symbols[n] for n, g in groups.items() if g == name]
@@ -212,6 +220,12 @@ class _Recording:
                 fixes.append(f"  {name} = {group}")
         if lines:
             raise user_error(violation(names, lines, fixes))
+
+
+def _repeated(t: Tensor, times: int) -> Tensor:
+    flat = t.detach().reshape(-1)
+    index = _C.ops["arange"](flat.numel(), device=t.device) // times
+    return flat.index_select(0, index).reshape(t.shape).requires_grad_(t.requires_grad)
 
 
 def violation(names: list[str], lines: list[str], fixes: list[str]) -> str:

@@ -172,7 +172,7 @@ def input_guards(
             else:
                 sources[size.symbol], names[size.symbol] = (i, axis), here
                 low, high = ranges.get(size.symbol, (0, None))
-                if low > 1:
+                if low > 2:
                     found.append((f"{here} >= {low}", lambda a, i=i, d=axis, n=low: a[i].size()[d] >= n))
                 if high is not None:
                     found.append((f"{here} <= {high}", lambda a, i=i, d=axis, n=high: a[i].size()[d] <= n))

@@ -11,6 +11,7 @@ from .._op_defs import CustomOpDef
 from .._ops import OpOverload, OpOverloadPacket, ops
 from .._recording._calls import HOME, CallRecorder
 from .._recording._errors import RecordingError
+from .._recording._merge import BY_ELEMENTS
 from .._recording._keys import RANDOM, READS
 from .._recording._sizes import SymInt, caller
 from .._recording._trace import Ref, Step, Value, items, map_arguments
@@ -26,6 +27,17 @@ __all__ = ["ExportRecorder", "Region"]
 
 # Ops that write to arguments which their schemas do not mark.
 _STATISTICS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
+
+
+def _by_elements(key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether elements decide on the sizes of what an op returns."""
+    if key == "index":
+        return any(isinstance(t, Tensor) and t.dtype in (_C.bool, _C.uint8) for t in args[1])
+    if key == "repeat_interleave":
+        return any(isinstance(v, Tensor) for v in (*args[1:], *kwargs.values())) or len(args) == 1
+    if key == "one_hot":
+        return len(args) < 2 or args[1] == -1
+    return key in BY_ELEMENTS
 
 
 class Region:
@@ -61,6 +73,8 @@ class ExportRecorder(CallRecorder):
         # What is known of steps, by identity, and (stride, device, requires_grad) of each value.
         self.info: dict[int, Info] = {}
         self.forms: dict[int, tuple[Any, Any, bool]] = {}
+        # Values with sizes that elements decide on, and those that are computed from them.
+        self.loose: set[int] = set()
         self.region: Region | None = None
         self.records_grad = _C.is_grad_enabled()
 
@@ -94,6 +108,14 @@ class ExportRecorder(CallRecorder):
         if lowering(key) is not None or key in ("__getitem__", "__setitem__"):
             return True
         return not key.startswith(("nn.init.", "nn.functional.")) and bool(overloads(key.replace(".", "_")))
+
+    def _size(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        entry = self.entries.get(id(args[0]))
+        before, self.sizes = self.sizes, self.sizes or (entry is not None and entry[1].number in self.loose)
+        try:
+            return super()._size(key, func, args, kwargs)
+        finally:
+            self.sizes = before
 
     def _element(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if key in READS and any(self.depends(t) for t in items((args, kwargs)) if isinstance(t, Tensor)):
@@ -191,9 +213,12 @@ class ExportRecorder(CallRecorder):
         listed = isinstance(result, (list, tuple))
         self._append(step, listed)
         depends = step.key in RANDOM or any(v.depends for v in reads.values())
+        loose = any(v.number in self.loose for v in reads.values()) or _by_elements(step.key, args, kwargs)
         for at, t in enumerate(result if listed else [result]):
             if isinstance(t, Tensor):
                 self._made(step, at, t, depends)
+        if loose:
+            self.loose.update(step.outputs)
         return result
 
     def _append(self, step: Step, listed: bool) -> None:
