@@ -222,7 +222,7 @@ class GraphBuilder:
         value = self.trace.values[number]
         sizes = [self.expression(n) for n in self.merged.shapes[number]]
         if like is None:
-            stride, device, requires_grad = self.recorder.forms[number]
+            stride, device, requires_grad = *self.recorder.forms[number], False
         else:
             stride, device, requires_grad = like.stride(), like.device, like.requires_grad
         return tensor_value(sizes, value.shape, stride, value.dtype, device, requires_grad)
@@ -416,7 +416,8 @@ class GraphBuilder:
         results, outputs = self._results()
         self.graph.output(results)
         leaves, in_spec = _pytree.tree_flatten((args, kwargs))
-        ranges = {symbol(s): ValueRanges(*guards.ranges[s]) for s in guards.ranges if self._is_used(s)}
+        bounds_of = {**self.ranges, **guards.ranges}
+        ranges = {symbol(s): ValueRanges(*bounds_of[s]) for s in bounds_of if self._is_used(s)}
         for leaf in self.leaves.values():
             if isinstance(leaf, Expr) and leaf.symbol is None and len(leaf.symbols()) == 1 and leaf in self._derived():
                 low, high = guards.ranges[leaf.symbols()[0]]

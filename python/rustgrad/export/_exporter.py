@@ -181,10 +181,10 @@ class _Recording:
         return recorded(2) if merged.fitted else merged
 
     def _vary(self, sized: bool) -> None:
-        """Adds runs where elements decide on sizes: with elements of the example again and again."""
-        for times in (2, 3):
+        """Adds runs where elements decide on sizes: with elements of the example again and again, and with zeros among them."""
+        for change in (lambda t: _repeated(t, 2), lambda t: _repeated(t, 3), _with_zeros):
             with contextlib.suppress(RuntimeError, ValueError, IndexError, ZeroDivisionError):
-                again = [_repeated(t, times) for t in self.inputs.tensors]
+                again = [change(t) for t in self.inputs.tensors]
                 self.first.append(record(self.inputs, again, sized))
 
     def _bounds(self, name: str, groups: dict[str, str]) -> tuple[int, int]:
@@ -226,6 +226,12 @@ def _repeated(t: Tensor, times: int) -> Tensor:
     flat = t.detach().reshape(-1)
     index = _C.ops["arange"](flat.numel(), device=t.device) // times
     return flat.index_select(0, index).reshape(t.shape).requires_grad_(t.requires_grad)
+
+
+def _with_zeros(t: Tensor) -> Tensor:
+    flat = t.detach().reshape(-1)
+    kept = _C.ops["arange"](flat.numel(), device=t.device) % 3 != 1
+    return flat.where(kept, flat.new_zeros(())).reshape(t.shape).requires_grad_(t.requires_grad)
 
 
 def violation(names: list[str], lines: list[str], fixes: list[str]) -> str:

@@ -70,9 +70,9 @@ class ExportRecorder(CallRecorder):
         self.saved: dict[Any, tuple[Tensor, Tensor]] = {}
         self.modules, self.keeps_places = modules, keeps_places
         self.function = ""
-        # What is known of steps, by identity, and (stride, device, requires_grad) of each value.
+        # What is known of steps, by identity, and (stride, device) of each value.
         self.info: dict[int, Info] = {}
-        self.forms: dict[int, tuple[Any, Any, bool]] = {}
+        self.forms: dict[int, tuple[Any, Any]] = {}
         # Values with sizes that elements decide on, and those that are computed from them.
         self.loose: set[int] = set()
         self.region: Region | None = None
@@ -239,7 +239,7 @@ class ExportRecorder(CallRecorder):
         """Adds a result of a step."""
         value = self.trace.add(tensor, "step", None, depends)
         value.step = step
-        self.forms[value.number] = (tensor.stride(), tensor.device, tensor.requires_grad)
+        self.forms[value.number] = (tensor.stride(), tensor.device)
         step.outputs.append(value.number)
         step.places.append(at)
         self.entries[id(tensor)] = (tensor, value)

@@ -40,7 +40,7 @@ def place(modules: dict[int, str], function: str) -> Place:
         code = frame.f_code
         file = code.co_filename
         if file == _EDGE and code.co_name == "run_program":
-            break
+            return Place(tuple(reversed(frames)), tuple(reversed(running)), function)
         inside = file.startswith(_HOME) and (not file.startswith(_MODULES) or file == _MACHINERY)
         if code.co_argcount and not inside:
             owner = frame.f_locals.get(code.co_varnames[0])
@@ -52,4 +52,5 @@ def place(modules: dict[int, str], function: str) -> Place:
         if not inside and not file.startswith("<frozen"):
             frames.append((file, frame.f_lineno, code.co_name))
         frame = frame.f_back
-    return Place(tuple(reversed(frames)), tuple(reversed(running)), function)
+    # Not called by the program.
+    return Place((), (), function)
