@@ -13,6 +13,7 @@ from typing import Any
 from .. import _C
 from .._base import Tensor
 from .._formats import strided
+from .._ops import OpOverload, OpOverloadPacket
 from ._calls import HOME, CallRecorder, is_array
 from ._errors import RecordingError
 from ._keys import FORMS, RANDOM, WRITERS
@@ -48,6 +49,15 @@ class Recorder(CallRecorder):
         self.memories: dict[Any, _Memory] = {}
         # Tensors from outside that were written, with their elements before.
         self.saved: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        if isinstance(func, (OpOverload, OpOverloadPacket)) and not self.known("", func):
+            packet = func.overloadpacket if isinstance(func, OpOverload) else func
+            if packet._namespace in ("aten", "higher_order"):
+                # Translations have the arguments of functions, which ops of ATen call.
+                with self:
+                    return packet._function(*args, **(kwargs or {}))
+        return super().__torch_function__(func, types, args, kwargs)
 
     def input(self, tensor: Tensor) -> None:
         """Takes a tensor as the next input."""

@@ -23,14 +23,15 @@ __all__ = ["Inputs", "is_exporting", "record", "runs", "tensors_of"]
 _here = threading.local()
 
 
-def is_exporting() -> bool:
-    """Whether this thread runs a model for the exporter."""
-    return getattr(_here, "depth", 0) > 0
+def is_exporting(kind: str | None = None) -> bool:
+    """Whether this thread runs a model for an exporter, "onnx" or "export"."""
+    return getattr(_here, "depth", 0) > 0 and kind in (None, _here.kind)
 
 
 @contextlib.contextmanager
-def _exporting() -> Iterator[None]:
+def _exporting(recorder: CallRecorder) -> Iterator[None]:
     _here.depth = getattr(_here, "depth", 0) + 1
+    _here.kind = "export" if recorder.keeps_grad else "onnx"
     # A compiled function would run its plan, which nobody sees.
     compiled.disabled += 1
     try:
@@ -122,7 +123,7 @@ def record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
         recorder.input(t)
     random = _C._rng_states()
     try:
-        with _exporting(), _undone(inputs.model, recorder), _grad(recorder), watch(recorder.question), recorder:
+        with _exporting(recorder), _undone(inputs.model, recorder), _grad(recorder), watch(recorder.question), recorder:
             result = inputs.call(fresh)
         outputs = tensors_of(result)
         for t in outputs:

@@ -14,6 +14,7 @@ from .._recording._record import Recorder
 from .._recording._runs import Inputs, left_out, runs, tensors_of
 from .._recording._sizes import SymInt
 from .._recording._trace import Trace
+from ..export.exported_program import ExportedProgram
 from ..version import __version__
 from ._build import Builder, translation
 from ._dynamic import Dynamic
@@ -38,6 +39,8 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
         raise OnnxExporterError(
             f"onnx.export: Unsupported ONNX opset version: {opset}; expected {OPSETS[0]} to {OPSETS[-1]}"
         )
+    if isinstance(model, ExportedProgram):
+        model, args, kwargs, options = _of_program(model, args, kwargs, options)
     args, kwargs = _arguments(args, kwargs)
     custom = _custom(options, opset)
     inputs = Inputs(model, args, kwargs, _recorder(custom))
@@ -69,6 +72,28 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
     dynamic.check_outputs([name for name, _ in outputs])
     proto = _model(onnx, builder, names, outputs, dynamic, opset, options)
     return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k, _recorder(custom)).tensors)
+
+
+def _of_program(program: ExportedProgram, args: Any, kwargs: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """The module of an exported program, its example where no other is given, and its sizes that vary."""
+    if not args and not kwargs and program.example_inputs is not None:
+        args, kwargs = program.example_inputs
+    if options["dynamic_shapes"] is None and not options["dynamic_axes"]:
+        options = {**options, "dynamic_shapes": _program_shapes(program)}
+    return program.module(check_guards=False), args, kwargs, options
+
+
+def _program_shapes(program: ExportedProgram) -> Any:
+    values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
+    found: list[Any] = []
+    for name in program.graph_signature.user_inputs:
+        value = values.get(name) if isinstance(name, str) else None
+        sizes = getattr(value, "_sizes", ())
+        found.append({i: repr(n) for i, n in enumerate(sizes) if not isinstance(n, int)})
+    if not any(found):
+        return None
+    args, kwargs = program.call_spec.in_spec.unflatten(found)
+    return (*args, *kwargs.values())
 
 
 def _recorder(custom: dict[Any, Any]) -> Callable[[bool], Recorder]:
