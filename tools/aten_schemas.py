@@ -31,7 +31,11 @@ def lines():
     for schema in torch._C._jit_get_all_schemas():
         text = str(schema)
         name = schema.name.removeprefix("aten::")
-        if not text.startswith("aten::") or SKIPPED.search(name) or re.fullmatch(r"(.*_)?out|grad_input|.*_t", schema.overload_name):
+        if (
+            not text.startswith("aten::")
+            or SKIPPED.search(name)
+            or re.fullmatch(r"(.*_)?out|grad_input|.*_t", schema.overload_name)
+        ):
             continue
         if "Tensor" not in text or "Dimname" in text or "..." in text or "hacked_twin" in text or "Stream" in text:
             continue

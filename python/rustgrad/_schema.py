@@ -169,4 +169,6 @@ def find(namespace: str, name: str, overload: str) -> Schema | None:
     text = getattr(registered.get(namespace, {}).get(name), "_schema", None)
     if not isinstance(text, str) or "(" not in text:
         return None
-    return Schema(namespace, name + re.sub(r"Tensor\([a-z]\)", "Tensor", text[text.index("(") :]).replace("SymInt", "int"))
+    return Schema(
+        namespace, name + re.sub(r"Tensor\([a-z]\)", "Tensor", text[text.index("(") :]).replace("SymInt", "int")
+    )

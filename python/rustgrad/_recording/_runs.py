@@ -198,7 +198,9 @@ def _choices(sizes: dict[str, int], bounds: dict[str, tuple[int, int]]) -> Itera
     # For narrow bounds what there is within them.
     pools = [_between(sizes[name], *bounds[name]) for name in names]
     if names and all(pools):
-        yield [{name: pool[(run + i) % len(pool)] for i, (name, pool) in enumerate(zip(names, pools))} for run in range(3)]
+        yield [
+            {name: pool[(run + i) % len(pool)] for i, (name, pool) in enumerate(zip(names, pools))} for run in range(3)
+        ]
 
 
 def _between(n: int, low: int, high: int) -> list[int]:

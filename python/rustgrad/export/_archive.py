@@ -30,7 +30,9 @@ def save_program(
 ) -> None:
     """Writes the archive of a program."""
     if not isinstance(program, ExportedProgram):
-        raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(program).__name__}' instead.")
+        raise TypeError(
+            f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(program).__name__}' instead."
+        )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         text = json.dumps(program_json(program, opset_version), allow_nan=False)
@@ -71,7 +73,12 @@ def _write_tensors(archive: zipfile.ZipFile, tensors: dict[str, Any], folder: st
         path, dense = files[key]
         meta = tensor_meta(dense, tensor.device)
         meta["requires_grad"] = tensor.requires_grad
-        config[name] = {"path_name": path, "is_param": isinstance(tensor, Parameter), "use_pickle": False, "tensor_meta": meta}
+        config[name] = {
+            "path_name": path,
+            "is_param": isinstance(tensor, Parameter),
+            "use_pickle": False,
+            "tensor_meta": meta,
+        }
     _write(archive, f"data/{folder}/{_NAME}_{folder}_config.json", json.dumps({"config": config}))
 
 
@@ -149,7 +156,9 @@ def _tensors(reader: _Reader, folder: str, config: dict[str, Any]) -> dict[str, 
     for name, entry in config.items():
         path = entry["path_name"]
         if entry.get("tensor_meta") is None:
-            raise NotImplementedError(f"export.load: '{name}' is an object of a class of C++, of which there are none here")
+            raise NotImplementedError(
+                f"export.load: '{name}' is an object of a class of C++, of which there are none here"
+            )
         meta = entry["tensor_meta"]
         if entry.get("use_pickle"):
             tensor = load(io.BytesIO(reader.bytes(f"data/{folder}/{path}")), weights_only=True)

@@ -363,7 +363,9 @@ class GraphBuilder:
 
     def _hold_sizes(self, step: Step) -> None:
         """Where elements decide on a size that was the same in all runs, the program holds for that size: it says so if not."""
-        if not (step.key in BY_ELEMENTS or self.merged.takes_mask(step)) or not self.recorder.loose.intersection(step.outputs):
+        if not (step.key in BY_ELEMENTS or self.merged.takes_mask(step)) or not self.recorder.loose.intersection(
+            step.outputs
+        ):
             return
         for number in step.outputs:
             sizes = self.merged.shapes[number]
@@ -469,7 +471,9 @@ class GraphBuilder:
 
 
 def _plain(tensor: Any) -> Tensor:
-    return tensor_value(tuple(tensor.shape), tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad)
+    return tensor_value(
+        tuple(tensor.shape), tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad
+    )
 
 
 def _base(target: Any) -> str:

@@ -230,12 +230,16 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @instead_of(aten.zeros.default)
 def _zeros(size: Any, **named: Any) -> Tensor:
-    return aten.full.default(size, 0 if named.get("dtype") is not None and not named["dtype"].is_floating_point else 0.0, **named)
+    return aten.full.default(
+        size, 0 if named.get("dtype") is not None and not named["dtype"].is_floating_point else 0.0, **named
+    )
 
 
 @instead_of(aten.ones.default)
 def _ones(size: Any, **named: Any) -> Tensor:
-    return aten.full.default(size, 1 if named.get("dtype") is not None and not named["dtype"].is_floating_point else 1.0, **named)
+    return aten.full.default(
+        size, 1 if named.get("dtype") is not None and not named["dtype"].is_floating_point else 1.0, **named
+    )
 
 
 @instead_of(aten.rsub.Scalar)

@@ -172,7 +172,9 @@ def _signature(data: dict[str, Any]) -> tuple[list[InputSpec], list[OutputSpec]]
         if kind == "user_input":
             inputs.append(InputSpec(InputKind.USER_INPUT, _argument(value["arg"]), None))
         elif kind == "constant_input":
-            inputs.append(InputSpec(InputKind.USER_INPUT, ConstantArgument(value["name"], _constant(value["value"])), None))
+            inputs.append(
+                InputSpec(InputKind.USER_INPUT, ConstantArgument(value["name"], _constant(value["value"])), None)
+            )
         elif kind in _INPUTS:
             of, name = _INPUTS[kind]
             persistent = value.get("persistent", True) if of == InputKind.BUFFER else None
@@ -260,7 +262,9 @@ class _Reader:
             if meta["dtype"] not in DTYPES:
                 raise NotImplementedError(f"export.load: the dtype number {meta['dtype']} is not here")
             kind = DTYPES[meta["dtype"]]
-            return tensor_value([s for s, _ in sizes], [n for _, n in sizes], stride, kind, where, meta["requires_grad"])
+            return tensor_value(
+                [s for s, _ in sizes], [n for _, n in sizes], stride, kind, where, meta["requires_grad"]
+            )
         if name in self.data["sym_int_values"]:
             expr, number = _size(self.data["sym_int_values"][name])
             return SymValue(number, expr)

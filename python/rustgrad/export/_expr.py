@@ -68,7 +68,11 @@ class Expr:
         args = (self, *map(_of, others))
         if name == "FloorDiv" and args[1].constant == 1:
             return self
-        if name == "FloorDiv" and args[1].constant and all(v % (args[1].constant or 1) == 0 for v in self.terms.values()):
+        if (
+            name == "FloorDiv"
+            and args[1].constant
+            and all(v % (args[1].constant or 1) == 0 for v in self.terms.values())
+        ):
             return Expr({k: v // (args[1].constant or 1) for k, v in self.terms.items()})
         numbers = [a.constant for a in args]
         if all(n is not None for n in numbers):

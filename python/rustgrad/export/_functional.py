@@ -173,7 +173,9 @@ def _shapes_of(program: ExportedProgram, args: tuple[Any, ...], kwargs: dict[str
                     root, *more = size.symbols()
                     offset, factor = size.value({root: 0}), size.value({root: 1}) - size.value({root: 0})
                     if more or size.value({root: 7}) != 7 * factor + offset:
-                        raise UserError(f"export.run_decompositions: the size {size!r} of an input is not linear in one symbol")
+                        raise UserError(
+                            f"export.run_decompositions: the size {size!r} of an input is not linear in one symbol"
+                        )
                     made.derived = (root, factor, offset)
             shapes.symbols[name].places.append((number, axis))
     return shapes
@@ -206,5 +208,3 @@ def decomposed(program: ExportedProgram, table: dict[Any, Callable[..., Any]]) -
     )
     result._guards, result._leaves, result._training = program._guards, program._leaves, program._training
     return result
-
-

@@ -148,7 +148,10 @@ class _Rewriter:
         value = node.meta["val"]
         stats = [n.meta["val"] for n in (mean, var)]
         called = self._call(node, aten._native_batch_norm_legit_functional.default, args, of=(value, *stats, *stats))
-        items = [self._call(node, operator.getitem, (called, i), {}, "getitem", v) for i, v in enumerate((value, *stats, *stats))]
+        items = [
+            self._call(node, operator.getitem, (called, i), {}, "getitem", v)
+            for i, v in enumerate((value, *stats, *stats))
+        ]
         self._new(node, items[0])
         for old, new in ((mean, items[3]), (var, items[4])):
             self._written(old, new)
@@ -162,7 +165,9 @@ class _Rewriter:
             functional = "detach"
         overload = node.target._overload
         if len(writes) != 1 or not isinstance(target, Node) or overload not in overloads(functional):
-            raise UserError(f"export.run_decompositions: {node.target} writes to {', '.join(writes)}, for which there is no other form")
+            raise UserError(
+                f"export.run_decompositions: {node.target} writes to {', '.join(writes)}, for which there is no other form"
+            )
         op = getattr(getattr(aten, functional), overload)
         args = [map_arg(a, self.now) for a in node.args]
         made = self._call(node, op, args, map_arg(dict(node.kwargs), self.now), functional)
@@ -215,7 +220,10 @@ class _Rewriter:
             return call(aten.permute.default, value, [order.index(d) for d in range(len(order))])
         if name in ("alias", "detach", "contiguous", "to", "type_as", "lift_fresh"):
             return value
-        if name in ("view", "reshape", "flatten", "squeeze", "unflatten", "view_as", "ravel") and view.meta["val"].dtype == old.dtype:
+        if (
+            name in ("view", "reshape", "flatten", "squeeze", "unflatten", "view_as", "ravel")
+            and view.meta["val"].dtype == old.dtype
+        ):
             return call(aten.reshape.default, value, self._sizes(base, old))
         if name == "as_strided":
             return call(aten.as_strided_scatter.default, base, value, *args)
@@ -280,4 +288,3 @@ class _Rewriter:
                 name = getattr(getattr(node.target, "overloadpacket", None), "__name__", "")
                 if not name.startswith("_assert"):
                     self.graph.erase_node(node)
-

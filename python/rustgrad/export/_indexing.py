@@ -121,4 +121,6 @@ def _slice(r: Any, value: Tensor, at: int, part: slice) -> Tensor:
         # PyTorch leaves out whole dimensions where others are indexed.
         return value
     start, stop, step = (r.number(v) if isinstance(v, Tensor) else v for v in (start, stop, step))
-    return r("slice", value, at, 0 if start is None else start, _END if stop is None else stop, 1 if step is None else step)
+    return r(
+        "slice", value, at, 0 if start is None else start, _END if stop is None else stop, 1 if step is None else step
+    )

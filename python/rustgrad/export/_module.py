@@ -124,7 +124,9 @@ def _finish(program: Any, graph: Graph, values: dict[Node, Node]) -> None:
     for spec, result in zip(program.graph_signature.output_specs, output):
         value = values[result] if isinstance(result, Node) else result
         if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
-            graph.create_node("call_function", ops.aten.copy_.default, (by_name[by_target[spec.target]], value), {}, "copy_")
+            graph.create_node(
+                "call_function", ops.aten.copy_.default, (by_name[by_target[spec.target]], value), {}, "copy_"
+            )
         elif spec.kind == OutputKind.USER_INPUT_MUTATION:
             graph.create_node("call_function", ops.aten.copy_.default, (by_name[spec.target], value), {}, "copy_")
         elif spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT):

@@ -42,7 +42,11 @@ class _Annotated(_Writer):
             if self.place == "" and not first:
                 return []
             self.place = trace
-            return ["# No stacktrace found for following nodes\n"] if first else ["\n# No stacktrace found for following nodes\n"]
+            return (
+                ["# No stacktrace found for following nodes\n"]
+                if first
+                else ["\n# No stacktrace found for following nodes\n"]
+            )
         self.place = trace
         found = re.findall(r'File "([^"]*)", line (\d+), in ([^\n]*)(?:\n\s*([^\n]*))?', trace)
         file, line, function, code = found[-1]

@@ -181,7 +181,9 @@ class ExportRecorder(CallRecorder):
         """Runs an op of ATen by the name of its overload."""
         call = fit_schema(name, overloads(name)[overload], args, kwargs)
         if call is None:
-            raise RecordingError(f"'{self.function}' at {caller(HOME)}: {name}.{overload} does not take these arguments")
+            raise RecordingError(
+                f"'{self.function}' at {caller(HOME)}: {name}.{overload} does not take these arguments"
+            )
         return self._run(call)
 
     def _run(self, call: Call) -> Any:

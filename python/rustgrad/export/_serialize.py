@@ -117,7 +117,9 @@ def _signature(signature: Any) -> dict[str, Any]:
                 inputs.append({"user_input": {"arg": _argument_of(spec.arg)}})
             continue
         if spec.kind not in _INPUTS:
-            raise NotImplementedError(f"export.save: the input '{spec.arg.name}' is a {spec.kind.name}, which is not saved")
+            raise NotImplementedError(
+                f"export.save: the input '{spec.arg.name}' is a {spec.kind.name}, which is not saved"
+            )
         key, name = _INPUTS[spec.kind]
         inputs.append({key: {"arg": {"name": spec.arg.name}, name: spec.target}})
         if spec.kind == InputKind.BUFFER:

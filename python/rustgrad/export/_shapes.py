@@ -108,7 +108,9 @@ class Shapes:
         elif isinstance(given, (list, tuple)):
             specs = list(given)
             if len(specs) != len(combined):
-                self._mismatch("inputs", f"`inputs` has {len(combined)} elements, but `dynamic_shapes` has {len(specs)} elements")
+                self._mismatch(
+                    "inputs", f"`inputs` has {len(combined)} elements, but `dynamic_shapes` has {len(specs)} elements"
+                )
         else:
             raise user_error(f"Expected `dynamic_shapes` to be a dict, list or tuple, got {type(given)}")
         order = {id(leaf.value): i for i, leaf in enumerate(self.tensors)}

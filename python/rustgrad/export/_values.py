@@ -53,7 +53,12 @@ class ValueRanges:
 
 
 def tensor_value(
-    sizes: Sequence[Expr | int], shape: Sequence[int], stride: Sequence[int], dtype: Any, device: Any, requires_grad: bool
+    sizes: Sequence[Expr | int],
+    shape: Sequence[int],
+    stride: Sequence[int],
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
 ) -> Tensor:
     """A meta tensor that stands for a value."""
     made = _C.ops["empty_strided"](tuple(shape), tuple(stride), dtype=dtype, device="meta")

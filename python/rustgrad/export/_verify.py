@@ -26,7 +26,12 @@ def check(program: Any, dialect: str) -> None:
         known = isinstance(target, (OpOverload, OpOverloadPacket)) or getattr(target, "__module__", "") == "_operator"
         if not known:
             raise SpecViolationError(f"Operator '{target}' is not an allowed operator type: expected ops and operators")
-        if dialect == "ATEN" and isinstance(target, OpOverload) and target._schema is not None and target._schema.is_mutable:
+        if (
+            dialect == "ATEN"
+            and isinstance(target, OpOverload)
+            and target._schema is not None
+            and target._schema.is_mutable
+        ):
             raise SpecViolationError(f"operator '{target}' is not functional")
     inputs = [n.name for n in nodes if n.op == "placeholder"]
     named = [s.arg.name for s in program.graph_signature.input_specs]

@@ -8,7 +8,14 @@ from typing import Any
 from .._base import Tensor
 from ..utils import _pytree
 
-__all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "dims", "refine_dynamic_shapes_from_suggested_fixes"]
+__all__ = [
+    "AdditionalInputs",
+    "Constraint",
+    "Dim",
+    "ShapesCollection",
+    "dims",
+    "refine_dynamic_shapes_from_suggested_fixes",
+]
 
 _OO = None
 
@@ -167,7 +174,9 @@ class ShapesCollection:
 
         shapes = _pytree.tree_map(shape_of, combined_args(m, args, kwargs or {}))
         if found != set(self._shapes):
-            raise ValueError("Some tensors that were assigned shapes were not found in args. Maybe such tensors were copied.")
+            raise ValueError(
+                "Some tensors that were assigned shapes were not found in args. Maybe such tensors were copied."
+            )
         return shapes
 
 

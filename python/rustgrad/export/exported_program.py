@@ -170,12 +170,14 @@ class ExportedProgram:
 
     @property
     def dialect(self) -> str:
-        """"TRAINING", or "ATEN" after `run_decompositions`."""
+        """ "TRAINING", or "ATEN" after `run_decompositions`."""
         return self._verifiers[0].dialect
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """RuntimeError: `module()` is called."""
-        raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")
+        raise RuntimeError(
+            "Unable to call ExportedProgram directly. You should use `exported_program.module()` instead."
+        )
 
     def module(self, check_guards: bool = True) -> GraphModule:
         """The program as a module with its parameters and buffers, which are shared.

@@ -200,7 +200,9 @@ class _Splitter:
         outputs = [n for n in nodes if any(u not in inside for u in n.users)]
         count = self.calls.get(child, 0)
         self.calls[child] = count + 1
-        name = (child[len(path) + 1 :] if path and child.startswith(f"{path}.") else child) + (f"@{count}" if count else "")
+        name = (child[len(path) + 1 :] if path and child.startswith(f"{path}.") else child) + (
+            f"@{count}" if count else ""
+        )
         owner, leaf = _owner(module, name)
         made = owner._modules.get(leaf)
         if not isinstance(made, InterpreterModule):
