@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from . import _C, _aten
+from . import _aten
 from .overrides import handle_torch_function, has_torch_function
 
 __all__: list[str] = []

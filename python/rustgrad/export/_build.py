@@ -8,7 +8,6 @@ import re
 from collections import OrderedDict
 from typing import Any
 
-from .. import _C
 from .._base import Tensor
 from .._ops import ops
 from .._recording._merge import BY_ELEMENTS, Merged
@@ -150,7 +149,12 @@ class GraphBuilder:
     # --- inputs
 
     def _placeholder(self, name: str, value: Any) -> Node:
-        node = self.graph.placeholder(re.sub(r"\W", "_", name))
+        plain = re.sub(r"\W", "_", name)
+        node = self.graph.placeholder(plain)
+        if all(n.name != plain for n in self.graph.nodes if n is not node):
+            # Also where it is a name of Python's, such as `input`.
+            self.graph._namespace.rename(node, plain)
+            node.name = plain
         node.target = node.name
         node.meta["val"] = value
         self.prologue = node

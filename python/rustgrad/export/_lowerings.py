@@ -518,7 +518,8 @@ def _(r, self, *args, **kwargs):
 
 
 def _convert(r, self, *args, **kwargs):
-    from .._base import device as device_class, dtype as dtype_class
+    from .._base import device as device_class
+    from .._base import dtype as dtype_class
 
     named = dict(kwargs)
     for value in args:

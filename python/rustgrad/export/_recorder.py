@@ -11,8 +11,8 @@ from .._op_defs import CustomOpDef
 from .._ops import OpOverload, OpOverloadPacket, ops
 from .._recording._calls import HOME, CallRecorder
 from .._recording._errors import RecordingError
-from .._recording._merge import BY_ELEMENTS
 from .._recording._keys import RANDOM, READS
+from .._recording._merge import BY_ELEMENTS
 from .._recording._sizes import SymInt, caller
 from .._recording._trace import Ref, Step, Value, items, map_arguments
 from .._schema import overloads
