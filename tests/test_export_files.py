@@ -82,6 +82,7 @@ def test_state_of_archives():
     module, x = program.module(), torch.tensor(expected["inputs"][0])
     module(x)
     assert module.b.num_batches_tracked.item() == 1
+    module = opened("export_cnn")[0].module()
     module(x).sum().backward()
     assert module.c.weight.grad.abs().sum() > 0
     assert opened("export_mixed")[0].example_inputs[0][1].tolist() == [[0, 1, 2], [3, 4, 0]]

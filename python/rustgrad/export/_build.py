@@ -21,7 +21,7 @@ from ..utils import _pytree
 from ._expr import Expr, of_size, symbol
 from ._formula import formula
 from ._shapes import Shapes, symbol_names, user_error
-from ._values import SymValue, ValueRanges, tensor_value
+from ._values import SymValue, ValueRanges, keep_name, tensor_value
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import (
     ConstantArgument,
@@ -152,9 +152,7 @@ class GraphBuilder:
         plain = re.sub(r"\W", "_", name)
         node = self.graph.placeholder(plain)
         if all(n.name != plain for n in self.graph.nodes if n is not node):
-            # Also where it is a name of Python's, such as `input`.
-            self.graph._namespace.rename(node, plain)
-            node.name = plain
+            keep_name(node, plain)
         node.target = node.name
         node.meta["val"] = value
         self.prologue = node

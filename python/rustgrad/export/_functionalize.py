@@ -12,7 +12,7 @@ from .._ops import OpOverload, ops
 from .._schema import VIEWS, overloads
 from ..fx.graph import Graph
 from ..fx.node import Node, map_arg
-from ._values import SymValue, sizes_of
+from ._values import SymValue, keep_name, sizes_of
 from .graph_signature import ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
 
 __all__ = ["functionalized"]
@@ -56,6 +56,7 @@ class _Rewriter:
         for node in self.program.graph.nodes:
             if node.op == "placeholder":
                 made = self.graph.node_copy(node)
+                keep_name(made, node.name)
                 self.entries[node] = _Entry(_Memory(made, node.name), (), made)
             elif node.op == "output":
                 return self._output(node)

@@ -15,7 +15,7 @@ from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..utils import _pytree
 from ._guards import input_guards
-from ._values import sizes_of
+from ._values import keep_name, sizes_of
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
 __all__ = ["module_of"]
@@ -80,6 +80,7 @@ def module_of(program: Any, check_guards: bool = True) -> GraphModule:
     for node in placeholders:
         if targets[node.name].kind == InputKind.USER_INPUT:
             values[node] = graph.node_copy(node)
+            keep_name(values[node], node.name)
             user.append(values[node])
     for node in placeholders:
         spec = targets[node.name]

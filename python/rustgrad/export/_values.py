@@ -7,9 +7,10 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from ..fx.node import Node
 from ._expr import Expr
 
-__all__ = ["SymValue", "ValueRanges", "described", "sizes_of", "strides_of", "tensor_value"]
+__all__ = ["SymValue", "ValueRanges", "described", "keep_name", "sizes_of", "strides_of", "tensor_value"]
 
 SHORT = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
@@ -50,6 +51,12 @@ class ValueRanges:
     def __repr__(self) -> str:
         low = "-int_oo" if self.lower is None else self.lower
         return f"VR[{low}, {'int_oo' if self.upper is None else self.upper}]"
+
+
+def keep_name(node: Node, name: str) -> None:
+    """Gives a node a name that may be one of Python's, such as `input`."""
+    node.graph._namespace.rename(node, name)
+    node.name = name
 
 
 def tensor_value(

@@ -12,6 +12,7 @@ from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ._values import keep_name
 from .graph_signature import ArgumentSpec, ExportGraphSignature, InputKind
 
 __all__ = ["CallSpec", "ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default_decompositions"]
@@ -98,6 +99,11 @@ class ExportedProgram:
         if isinstance(root, Module):
             self._graph_module.meta.update(getattr(root, "meta", {}))
         self._graph_signature, self._state_dict = graph_signature, state_dict
+        inputs = [n for n in self.graph.nodes if n.op == "placeholder"]
+        for node, spec in zip(inputs, graph_signature.input_specs):
+            # A copy of a graph gives other names to what is called like something of Python's.
+            if node.name != spec.arg.name:
+                keep_name(node, spec.arg.name)
         self._range_constraints, self._module_call_graph = range_constraints, module_call_graph
         self._example_inputs, self._constants = example_inputs, dict(constants or {})
         self._verifiers = verifiers or [TrainingIRVerifier]
