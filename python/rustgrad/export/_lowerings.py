@@ -578,6 +578,14 @@ def _(r, self, requires_grad=True):
     return self.requires_grad_(requires_grad)
 
 
+@lower("_assert")
+def _(r, condition, message):
+    if isinstance(condition, Tensor) and r.depends(condition):
+        r.overload("_assert_async", "msg", condition, message)
+    elif not condition:
+        raise AssertionError(message)
+
+
 @lower("cond")
 def _(r, pred, true_fn, false_fn, operands=()):
     if not isinstance(pred, Tensor) or not r.depends(pred):
