@@ -399,6 +399,16 @@ def test_auto_leaves_sizes_static():
             export(Fixed(), (torch.ones(3, 4),), dynamic_shapes=({0: dim},))
 
 
+@pytest.mark.skipif(target.STAND_IN, reason="PyTorch keeps what it can of the names")
+def test_drafts():
+    class Fixed(nn.Module):
+        def forward(self, x):
+            return x.view(3, 4) + 1
+
+    program = torch.export.draft_export(Fixed(), (torch.ones(3, 4),), dynamic_shapes=({0: Dim("batch")},))
+    assert program.range_constraints == {} and program.module()(torch.ones(3, 4)).shape == (3, 4)
+
+
 def test_sizes_that_must_be_alike():
     with pytest.raises(UserError, match=r"must always be equal.\nSuggested fixes:\n  b = a"):
         export(Sum(), (torch.ones(3, 4), torch.zeros(3, 4)), dynamic_shapes=({0: Dim("a")}, {0: Dim("b")}))

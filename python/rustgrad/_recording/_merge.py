@@ -10,6 +10,7 @@ import warnings
 from fractions import Fraction
 from typing import Any
 
+from .. import _C
 from .._base import Tensor
 from ..jit import TracerWarning
 from ._errors import RecordingError
@@ -64,7 +65,7 @@ class Merged:
     def takes_mask(self, step: Step) -> bool:
         """Whether an index may be a mask."""
         return step.key in ("__getitem__", "index") and any(
-            not self.trace.values[n].dtype.is_floating_point for n in refs(step)[1:]
+            self.trace.values[n].dtype in (_C.bool, _C.uint8) for n in refs(step)[1:]
         )
 
     def in_runs(self, number: Any) -> list[int]:

@@ -113,15 +113,15 @@ def draft_export(
     """
     from .._dynamo.exc import UserError
     from ._exporter import export_module
-    from .dynamic_shapes import _relaxed
+    from .dynamic_shapes import relaxed
 
     try:
         return export_module(mod, args, kwargs, dynamic_shapes, tuple(preserve_module_call_signature))
     except UserError as error:
         if "Constraints violated" not in str(error):
             raise
-        relaxed = _relaxed(mod, args, kwargs or {}, dynamic_shapes)
-        return export_module(mod, args, kwargs, relaxed, tuple(preserve_module_call_signature))
+        shapes = relaxed(mod, args, kwargs or {}, dynamic_shapes)
+        return export_module(mod, args, kwargs, shapes, tuple(preserve_module_call_signature))
 
 
 def save(

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._recording._sizes import SymInt
 
-__all__ = ["Expr", "Size", "parse", "symbol"]
+__all__ = ["Expr", "Size", "of_size", "parse", "symbol"]
 
 # A product of atoms, each a symbol's name or a function of expressions.
 Atom = Any

@@ -16,7 +16,6 @@ __all__ = ["lowering"]
 
 _table: dict[str, Callable[..., Any]] = {}
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-_END = 2**63 - 1
 
 
 def lowering(key: str) -> Callable[..., Any] | None:
@@ -40,13 +39,13 @@ def _renamed(key: str, name: str) -> None:
 
 
 for _key, _name in {
-    "logsigmoid": "log_sigmoid", "batch_norm_elemt": "batch_norm_elemt", "H.__get__": "matrix_H", "T.__get__": "numpy_T",
+    "logsigmoid": "log_sigmoid", "H.__get__": "matrix_H", "T.__get__": "numpy_T",
     "mT.__get__": "mT", "mH.__get__": "mH", "real.__get__": "real", "imag.__get__": "imag", "data.__get__": "detach",
     "__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not", "__matmul__": "matmul",
     "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__add__": "add",
     "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div", "__mod__": "remainder",
     "__pow__": "pow", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__floordiv__": "floor_divide",
-    "__rsub__": "rsub", "__ipow__": "pow_", "__ifloordiv__": "floor_divide_", "where_self": "where", "grad_fn": "detach",
+    "__rsub__": "rsub", "__ipow__": "pow_", "__ifloordiv__": "floor_divide_",
     "special.softmax": "softmax", "special.log_softmax": "log_softmax", "absolute": "abs",
 }.items():  # fmt: skip
     _renamed(_key, _name)

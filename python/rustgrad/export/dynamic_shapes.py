@@ -17,8 +17,6 @@ __all__ = [
     "refine_dynamic_shapes_from_suggested_fixes",
 ]
 
-_OO = None
-
 
 class Constraint:
     """A bound on a size of a tensor: what `dynamic_shapes` becomes."""
@@ -223,6 +221,21 @@ class AdditionalInputs:
         module = ep.module()
         for args, kwargs in self._examples:
             module(*args, **kwargs)
+
+
+def relaxed(m: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> Any:
+    """`dynamic_shapes` with sizes that vary where they can."""
+    if isinstance(shapes, (ShapesCollection, AdditionalInputs)):
+        shapes = shapes.dynamic_shapes(m, args, kwargs)
+
+    def walk(spec: Any) -> Any:
+        if isinstance(spec, Mapping):
+            return {k: walk(v) for k, v in spec.items()}
+        if isinstance(spec, (list, tuple)):
+            return type(spec)(map(walk, spec))
+        return Dim.AUTO if isinstance(spec, Dim) or spec is Dim.DYNAMIC else spec
+
+    return walk(shapes)
 
 
 def combined_args(m: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

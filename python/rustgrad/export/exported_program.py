@@ -13,7 +13,7 @@ from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ._values import keep_name
-from .graph_signature import ArgumentSpec, ExportGraphSignature, InputKind
+from .graph_signature import ArgumentSpec, ExportGraphSignature
 
 __all__ = ["CallSpec", "ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default_decompositions"]
 
@@ -285,7 +285,3 @@ def default_decompositions() -> dict[Any, Callable[..., Any]]:
     from ._decompositions import CustomDecompTable
 
     return CustomDecompTable()
-
-
-def _has_parameters(signature: ExportGraphSignature) -> bool:
-    return any(s.kind == InputKind.PARAMETER for s in signature.input_specs)
