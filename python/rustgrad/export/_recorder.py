@@ -20,7 +20,7 @@ from ..utils import _pytree
 from ._errors import DataDependent
 from ._fit import Call, fit, fit_schema
 from ._indexing import get_item, set_item
-from ._lowerings import lowering, signature
+from ._lowering_table import lowering, signature
 from ._stack import Place, place
 
 __all__ = ["ExportRecorder", "Region"]
