@@ -463,6 +463,17 @@ def test_elements_seen_elsewhere_are_refused():
         export(Numpy(), (torch.ones(3),))
 
 
+@pytest.mark.skipif(target.STAND_IN, reason="PyTorch has a form for these blocks")
+def test_blocks_of_autocast_are_refused():
+    class Casts(nn.Module):
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return x @ x
+
+    with pytest.raises(UserError, match="blocks of autocast are not exported"):
+        export(Casts(), (torch.ones(2, 2),))
+
+
 def test_sizes_that_elements_decide_on():
     class Picks(nn.Module):
         def forward(self, x):

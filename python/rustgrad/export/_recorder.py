@@ -16,6 +16,7 @@ from .._recording._merge import BY_ELEMENTS
 from .._recording._sizes import SymInt, caller
 from .._recording._trace import Ref, Step, Value, items, map_arguments
 from .._schema import overloads
+from ..amp.autocast_mode import is_autocast_enabled
 from ..utils import _pytree
 from ._errors import DataDependent
 from ._fit import Call, fit, fit_schema
@@ -27,6 +28,10 @@ __all__ = ["ExportRecorder", "Region"]
 
 # Ops that write to arguments which their schemas do not mark.
 _STATISTICS = {"batch_norm": (3, 4), "instance_norm": (3, 4)}
+
+
+def _has_tensors(tree: Any) -> bool:
+    return any(isinstance(t, Tensor) for t in items(tree))
 
 
 def _by_elements(key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -136,7 +141,13 @@ class ExportRecorder(CallRecorder):
         found = lowering(key)
         if found is not None:
             return found(self, *args, **kwargs)
-        return self(key.replace(".", "_"), *args, **kwargs)
+        name = key.replace(".", "_")
+        if not overloads(name) and (key.endswith("__get__") or not _has_tensors((args, kwargs))):
+            # A question about a tensor, or a function of something else.
+            answer = func(*args, **kwargs)
+            if not _has_tensors(answer):
+                return answer
+        return self(name, *args, **kwargs)
 
     def _op(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An op that the program calls by its name in `torch.ops`."""
@@ -205,6 +216,10 @@ class ExportRecorder(CallRecorder):
         """Runs an op and records it."""
         given = {id(t): t for t in items((args, kwargs)) if isinstance(t, Tensor)}
         reads = {i: self.read(t) for i, t in given.items()}
+        if is_autocast_enabled("cpu") or is_autocast_enabled("cuda"):
+            raise RecordingError(
+                f"'{self.function}' at {caller(HOME)}: blocks of autocast are not exported. Hint: cast in the model"
+            )
         written = self._targets(overload, args, kwargs)
         for t in written:
             self._keep(t)
