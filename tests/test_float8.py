@@ -61,7 +61,9 @@ def test_rounds_to_the_nearest_and_ties_to_even(torch, name):
     grid = want[positive]
     rng = np.random.default_rng(0)
     middles = (grid[1:] + grid[:-1]) / 2
-    x = np.concatenate([rng.uniform(0, grid[-1], 4000), rng.uniform(0, grid[9], 1000), middles, grid]).astype(np.float32)
+    x = np.concatenate([rng.uniform(0, grid[-1], 4000), rng.uniform(0, grid[9], 1000), middles, grid]).astype(
+        np.float32
+    )
     near = np.searchsorted(grid, x).clip(1, len(grid) - 1)
     low, high = grid[near - 1], grid[near]
     up = (high - x < x - low) | ((high - x == x - low) & (near % 2 == 0))
@@ -129,7 +131,12 @@ def test_moved_and_made(torch, name):
     c[torch.tensor([1])] = b[:1]
     assert c.tolist() == [[1.5, 2.0], [-1.0, 0.0]] and c.dtype is d
     assert torch.zeros(3).copy_(a[0, :1]).tolist() == [1.0] * 3 and a.clone().copy_(torch.full((2, 2), 1.12)).dtype is d
-    for made in (torch.zeros(2, dtype=d), torch.empty(2, dtype=d), torch.full((2,), 1.3, dtype=d), torch.eye(2, dtype=d)):
+    for made in (
+        torch.zeros(2, dtype=d),
+        torch.empty(2, dtype=d),
+        torch.full((2,), 1.3, dtype=d),
+        torch.eye(2, dtype=d),
+    ):
         assert made.dtype is d and made.element_size() == 1
     assert torch.equal(a, a.clone()) and not torch.equal(a, b) and (a == a).all() and (a != b).all()
     assert a.isnan().any().item() is False and float(a[0, 1]) == 2.0 and bool(a[0, 0]) and f"{a[0, 0]:.2f}" == "1.00"
@@ -150,7 +157,11 @@ def test_computed_in_float32_and_rounded_once(torch, name):
 def test_more_than_pytorch_computes(torch):
     """PyTorch on a CPU multiplies them and takes absolute values, nothing more."""
     a, b = torch.tensor([1.0, 2.0, 3.0]).to(torch.float8_e5m2), torch.tensor([2.0, 1.0, 3.0]).to(torch.float8_e5m2)
-    assert (a + b).tolist() == [3.0, 3.0, 6.0] and (a < b).tolist() == [True, False, False] and (-a).tolist() == [-1, -2, -3]
+    assert (
+        (a + b).tolist() == [3.0, 3.0, 6.0]
+        and (a < b).tolist() == [True, False, False]
+        and (-a).tolist() == [-1, -2, -3]
+    )
     assert a.sum().item() == 6.0 and a.max().item() == 3.0 and a.exp().dtype is a.dtype
     assert a.sort(descending=True).values.tolist() == [3.0, 2.0, 1.0] and a.argmax().item() == 2
 
@@ -215,7 +226,9 @@ def test_pickled_and_exchanged(torch, name):
 def test_stored_as_safetensors(torch, tmp_path):
     from rustgrad.utils.safetensors import load_file, save_file
 
-    given = {name: torch.ones(3).to(getattr(torch, name)) for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")}
+    given = {
+        name: torch.ones(3).to(getattr(torch, name)) for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
+    }
     save_file(given, tmp_path / "x.safetensors")
     header = (tmp_path / "x.safetensors").read_bytes()
     assert b'"F8_E4M3"' in header and b'"F8_E5M2"' in header and b'"F8_E8M0"' in header

@@ -122,7 +122,6 @@ def test_functions_of_aten(torch):
 @pytest.mark.parametrize(
     "call",
     [
-        "export.export(None)",
         "sparse_bsr_tensor([0, 1], [0], [1.0])",
         "ao.quantization.quantize_dynamic(None)",
         "quantization.prepare(None)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from . import _C, _aten
+from . import _aten
 from .overrides import handle_torch_function, has_torch_function
 
 __all__: list[str] = []
@@ -35,9 +35,29 @@ classes: Any = _Classes("rustgrad.classes", _Classes.__doc__)
 # What `_aten` defines.
 _named = {name: f for name, f in vars(_aten).items() if isinstance(f, types.FunctionType)}
 
+
+def _with_grad(enabled, function, *args):
+    """`function(*args)` with gradients recorded, or not: how graphs show a block of `no_grad`."""
+    from .autograd.grad_mode import set_grad_enabled
+
+    with set_grad_enabled(enabled):
+        return function(*args)
+
+
+def _control_flow(name):
+    def call(*args: Any) -> Any:
+        from ._higher_order_ops import control_flow
+
+        result = getattr(control_flow, name)(*args)
+        return (result,) if not isinstance(result, (tuple, list)) else result
+
+    return call
+
+
 # Ops of programs: namespace -> name -> callable.
 registered: dict[str, dict[str, Any]] = {
-    "profiler": {"_record_function_enter": _enter_range, "_record_function_exit": _exit_range}
+    "profiler": {"_record_function_enter": _enter_range, "_record_function_exit": _exit_range},
+    "higher_order": {"wrap_with_set_grad_enabled": _with_grad, "cond": _control_flow("cond")},
 }
 
 
@@ -69,6 +89,13 @@ class OpOverload:
     def namespace(self) -> str:
         """The namespace of the op."""
         return self.overloadpacket._namespace
+
+    @property
+    def _schema(self) -> Any:
+        """The arguments and results; None where they are not known."""
+        from ._schema import find
+
+        return find(self.namespace, self.overloadpacket.__name__, self._overload)
 
     def name(self) -> str:
         """`aten::relu.default` without the overload that has no name."""
@@ -116,6 +143,12 @@ class OpOverloadPacket:
         return f"{self._namespace}.{self.__name__}"
 
 
+def _forms():
+    from . import _aten_forms
+
+    return _aten_forms
+
+
 def _packet(namespace, name):
     """Unpickles an op."""
     return getattr(getattr(ops, namespace), name)
@@ -130,18 +163,21 @@ def _refusing(name):
     return function
 
 
+# Operators that are ops by these names.
+_OPERATORS = frozenset(f"__{name}__" for name in "and or xor lshift rshift iand ior ixor ilshift irshift".split())
+
+
 class _Namespace(types.ModuleType):
     def __init__(self, name):
         super().__init__(f"rustgrad.ops.{name}")
         self._name = name
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name not in _OPERATORS:
             raise AttributeError(name)
         function = registered.get(self._name, {}).get(name)
         if function is None and self._name == "aten":
-            function = _named.get(name)
-            function = function or _C.ops.get(name) or _C.ops.get(name.removeprefix("_")) or _refusing(name)
+            function = _named.get(name) or _forms().find(name) or _refusing(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         packet = OpOverloadPacket(self._name, name, function)

@@ -11,5 +11,5 @@ class Unsupported(TorchDynamoException):
     """Code that cannot be compiled."""
 
 
-class UserError(Unsupported):
+class UserError(TorchDynamoException):
     """A mistake of the program."""

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .._base import Tensor
+from ..overrides import overridable
 
 __all__ = ["cond", "while_loop"]
 
 
+@overridable
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
     """`true_fn(*operands)` if the condition holds, else `false_fn(*operands)`.
 

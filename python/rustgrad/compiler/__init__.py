@@ -146,7 +146,7 @@ def is_dynamo_compiling() -> bool:
 
 def is_exporting() -> bool:
     """Whether the code is run by `onnx.export`."""
-    runs = sys.modules.get("rustgrad.onnx._runs")
+    runs = sys.modules.get("rustgrad._recording._runs")
     return runs is not None and runs.is_exporting()
 
 

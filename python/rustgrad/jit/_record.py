@@ -1,6 +1,6 @@
 """Records a run as code of TorchScript: each call of a function, method or operator on tensors is a line.
 
-Unlike the recorder of `rustgrad.onnx` it keeps writes in place as they are, which TorchScript has too. Sizes of tensors are ints
+Unlike the recorder of `onnx` and `export` it keeps writes in place as they are, which TorchScript has too. Sizes of tensors are ints
 that know where they come from (`SymInt`), so that the code computes them again; other numbers are constants.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 
 from .._base import Size, Tensor
 from .._formats import strided
-from ..onnx._keys import ASKS, READS, SIZES, op_key
-from ..onnx._record import _inside, _plain_number
-from ..onnx._sizes import SymInt
-from ..onnx._trace import items, map_arguments
+from .._recording._keys import ASKS, READS, SIZES, op_key
+from .._recording._calls import inside, plain_number
+from .._recording._sizes import SymInt
+from .._recording._trace import items, map_arguments
 from ..overrides import TorchFunctionMode
 from ._codes import code_of
 
@@ -144,7 +144,7 @@ class Recorder(TorchFunctionMode):
         from ._record_ops import emitter
 
         key = op_key(func)
-        args, kwargs = map_arguments((args, kwargs or {}), _plain_number)
+        args, kwargs = map_arguments((args, kwargs or {}), plain_number)
         if key in ASKS or key == "_assert":
             return func(*args, **kwargs)
         if key in SIZES:
@@ -156,7 +156,7 @@ class Recorder(TorchFunctionMode):
                 return iter(args[0].unbind(0))
         emit = emitter(key, func)
         if emit is None:
-            inner = _inside(func)
+            inner = inside(func)
             if inner is None:
                 raise CannotRecord(f"'{key}' has no form in TorchScript here")
             with self:

@@ -78,8 +78,8 @@ class OperatorExportTypes(enum.IntEnum):
 
 def is_in_onnx_export() -> bool:
     """Whether the code is run by `export`."""
-    runs = sys.modules.get("rustgrad.onnx._runs")
-    return runs is not None and runs.is_exporting()
+    runs = sys.modules.get("rustgrad._recording._runs")
+    return runs is not None and runs.is_exporting("onnx")
 
 
 def export(
@@ -117,7 +117,7 @@ def export(
     The model runs two times or more, under `no_grad`; what it writes to its buffers is undone.
 
     Args:
-        model (Module): a module, or a function of tensors.
+        model (Module): a module, a function of tensors, or an `ExportedProgram`, whose example and sizes that vary are taken.
         args (tuple): example arguments; tensors become inputs, anything else is fixed. A single tensor may stand for a tuple of one.
         f (str, optional): a path, or an object with `write`. Without it the program is only returned.
         kwargs (dict, optional): arguments by name.

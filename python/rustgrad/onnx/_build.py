@@ -7,11 +7,11 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from .._recording._merge import Merged
+from .._recording._trace import Ref, Step, Value, map_arguments, refs
 from . import _translate  # noqa: F401 - fills the table
 from ._graph import Graph, Val, table
-from ._merge import Merged
 from ._registered import SymbolicGraph
-from ._trace import Ref, Step, Value, map_arguments, refs
 from .errors import OnnxExporterError, UnsupportedOperatorError
 
 __all__ = ["Builder", "translation"]

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._base import Tensor
+from .._recording._errors import RecordingError
+from .._recording._merge import Merged
+from .._recording._record import Recorder
+from .._recording._runs import Inputs, left_out, runs, tensors_of
+from .._recording._sizes import SymInt
+from .._recording._trace import Trace
+from ..export.exported_program import ExportedProgram
 from ..version import __version__
-from ._build import Builder
+from ._build import Builder, translation
 from ._dynamic import Dynamic
 from ._graph import TYPES, Graph
-from ._merge import Merged
 from ._program import ONNXProgram, elements, require_onnx
 from ._registered import registered
-from ._runs import Inputs, left_out, runs, tensors_of
-from ._sizes import SymInt
-from ._trace import Trace
 from .errors import OnnxExporterError, OnnxExporterWarning
 
 __all__ = ["DEFAULT_OPSET", "OPSETS", "export_model"]
@@ -36,9 +39,11 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
         raise OnnxExporterError(
             f"onnx.export: Unsupported ONNX opset version: {opset}; expected {OPSETS[0]} to {OPSETS[-1]}"
         )
+    if isinstance(model, ExportedProgram):
+        model, args, kwargs, options = _of_program(model, args, kwargs, options)
     args, kwargs = _arguments(args, kwargs)
     custom = _custom(options, opset)
-    inputs = Inputs(model, args, kwargs, custom)
+    inputs = Inputs(model, args, kwargs, _recorder(custom))
     parameters = _parameters(model)
     names = _input_names(inputs, args, kwargs, parameters, options["input_names"])
     dynamic = Dynamic(names, inputs.tensors)
@@ -46,7 +51,12 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
         dynamic.from_shapes(options["dynamic_shapes"], args, kwargs, parameters)
     if options["dynamic_axes"]:
         dynamic.from_axes(options["dynamic_axes"])
-    merged = _recorded(inputs, dynamic)
+    try:
+        merged = _recorded(inputs, dynamic)
+    except RecordingError as error:
+        raise OnnxExporterError(f"onnx.export: {error}") from error.__cause__
+    if not merged.trace.outputs:
+        raise OnnxExporterError("onnx.export: the model returns no tensor")
     if left := left_out(merged.trace.result):
         warnings.warn(
             f"onnx.export: results of type {', '.join(left)} are left out; outputs are tensors",
@@ -61,7 +71,34 @@ def export_model(model: Any, args: Any, kwargs: dict[str, Any] | None, options: 
     outputs = _outputs(builder, merged.trace.outputs, asked)
     dynamic.check_outputs([name for name, _ in outputs])
     proto = _model(onnx, builder, names, outputs, dynamic, opset, options)
-    return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k).tensors)
+    return ONNXProgram(proto, inputs.tensors, lambda a, k: Inputs(model, a, k, _recorder(custom)).tensors)
+
+
+def _of_program(program: ExportedProgram, args: Any, kwargs: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """The module of an exported program, its example where no other is given, and its sizes that vary."""
+    if not args and not kwargs and program.example_inputs is not None:
+        args, kwargs = program.example_inputs
+    if options["dynamic_shapes"] is None and not options["dynamic_axes"]:
+        options = {**options, "dynamic_shapes": _program_shapes(program)}
+    return program.module(check_guards=False), args, kwargs, options
+
+
+def _program_shapes(program: ExportedProgram) -> Any:
+    values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
+    found: list[Any] = []
+    for name in program.graph_signature.user_inputs:
+        value = values.get(name) if isinstance(name, str) else None
+        sizes = getattr(value, "_sizes", ())
+        found.append({i: repr(n) for i, n in enumerate(sizes) if not isinstance(n, int)})
+    if not any(found):
+        return None
+    args, kwargs = program.call_spec.in_spec.unflatten(found)
+    return (*args, *kwargs.values())
+
+
+def _recorder(custom: dict[Any, Any]) -> Callable[[bool], Recorder]:
+    known = lambda key, function: translation(key) is not None or key in custom or function in custom  # noqa: E731
+    return lambda sized: Recorder(known, sized)
 
 
 def _recorded(inputs: Inputs, dynamic: Dynamic) -> Merged:
@@ -70,7 +107,7 @@ def _recorded(inputs: Inputs, dynamic: Dynamic) -> Merged:
     if merged.fitted:
         # A formula was found that gives a size in these runs: others have to agree.
         merged = _compared(inputs, dynamic, 2)
-    merged.warn()
+    merged.warn("onnx.export")
     return merged
 
 
@@ -79,7 +116,7 @@ def _compared(inputs: Inputs, dynamic: Dynamic, sets: int) -> Merged:
     ones = {name for t, axes in zip(inputs.tensors, dynamic.inputs) for i, name in axes.items() if t.shape[i] == 1}
     try:
         return Merged(traces, _symbols(traces[0], dynamic))
-    except OnnxExporterError:
+    except RecordingError:
         if not ones:
             # What a model keeps for later calls (a table, a mask) is there the second time.
             traces = runs(inputs, dynamic.inputs, dynamic.bounds, sets)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from .. import _C
 from .._base import Tensor, dtype, ops
-from ._sizes import SymInt, key_of, leaves
+from .._recording._sizes import SymInt, key_of, leaves
 from .errors import OnnxExporterError, UnsupportedOperatorError
 
 __all__ = ["Graph", "TYPES", "Val", "op", "table"]

@@ -7,6 +7,7 @@ from typing import Any
 from ...utils._ordered_set import OrderedSet
 
 __all__ = [
+    "ConstraintViolationError",
     "GuardOnDataDependentSymNode",
     "free_symbols",
     "guard_bool",
@@ -22,8 +23,12 @@ __all__ = [
 ]
 
 
+class ConstraintViolationError(RuntimeError):
+    """A size is not within its bounds."""
+
+
 class GuardOnDataDependentSymNode(RuntimeError):
-    """The error of a tracer that would need a size which depends on data; nothing raises it."""
+    """A program that is exported reads elements which depend on its inputs."""
 
 
 def guard_bool(a: Any) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import _C
+from ..._recording._sizes import SymInt
 from .._graph import Graph, Val, axis_of, op, product
-from .._sizes import SymInt
 from .elementwise import operand
 from .logic import truth
 
@@ -379,3 +379,15 @@ def masked_scatter(g: Graph, input: Val, mask: Val, source: Val) -> Val:
     count = g.op("Gather", [g.op("Shape", [where], _C.int64), g.ints([0])], _C.int64, [1], axis=0)
     values = g.op("Slice", [g.reshape(source, [-1]), g.ints([0]), count, g.ints([0])], source.dtype)
     return g.op("ScatterND", [input, where, values], input.dtype, input.shape)
+
+
+@op("_slice")
+def _slice(g: Graph, input: Val, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Val:
+    axis = axis_of(dim, input.ndim)
+    whole: list[Any] = [slice(None)] * axis
+    return take(g, input, (*whole, slice(start, end, step)))
+
+
+@op("index")
+def _index(g: Graph, input: Val, indices: Sequence[Val | None]) -> Val:
+    return take(g, input, tuple(slice(None) if i is None else i for i in indices))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._base import Tensor, dtype
 
-__all__ = ["Ref", "Step", "Trace", "Value", "map_arguments", "refs"]
+__all__ = ["Question", "Ref", "Step", "Trace", "Value", "map_arguments", "refs"]
 
 
 class Value:
@@ -30,6 +30,15 @@ class Value:
         self.shape: tuple[int, ...] = tuple(like.shape)
         self.dtype: dtype = like.dtype
         self.step: Step | None = None
+
+
+class Question(NamedTuple):
+    """A comparison of a size, by the name of the method; `own` says that the program asked, not the library."""
+
+    size: Any
+    other: Any
+    sign: str
+    own: bool
 
 
 class Ref:

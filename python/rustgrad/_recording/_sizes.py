@@ -76,7 +76,7 @@ class _Watchers(threading.local):
     """Who is told of comparisons, while a program is recorded."""
 
     def __init__(self) -> None:
-        self.all: list[Callable[[SymInt, Any], None]] = []
+        self.all: list[Callable[[SymInt, Any, str], None]] = []
 
 
 _here = _Watchers()
@@ -87,7 +87,7 @@ def _question(name: str) -> Any:
 
     def asked(self: SymInt, other: Any = 0) -> Any:
         if _here.all:
-            _here.all[-1](self, other)
+            _here.all[-1](self, other, name)
         return answer(self, other) if name != "__bool__" else answer(self)
 
     return asked
@@ -99,9 +99,9 @@ SymInt.__hash__ = int.__hash__  # type: ignore[method-assign]
 
 
 class watch:
-    """A block in which `seen(size, other)` is called for each comparison of sizes by the program."""
+    """A block in which `seen(size, other, "__eq__")` is called for each comparison of sizes by the program."""
 
-    def __init__(self, seen: Callable[[SymInt, Any], None]) -> None:
+    def __init__(self, seen: Callable[[SymInt, Any, str], None]) -> None:
         self.seen = seen
 
     def __enter__(self) -> None:

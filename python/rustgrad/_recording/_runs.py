@@ -5,32 +5,33 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from .. import _C
 from .._base import Tensor
 from ..compiler._watch import here as compiled
 from ..utils import _pytree
-from ._build import translation
-from ._record import Recorder
+from ._calls import CallRecorder
+from ._errors import RecordingError
 from ._sizes import watch
 from ._trace import Trace
-from .errors import OnnxExporterError
 
-__all__ = ["Inputs", "is_exporting", "runs", "tensors_of"]
+__all__ = ["Inputs", "is_exporting", "record", "runs", "tensors_of"]
 
 _here = threading.local()
 
 
-def is_exporting() -> bool:
-    """Whether this thread runs a model for the exporter."""
-    return getattr(_here, "depth", 0) > 0
+def is_exporting(kind: str | None = None) -> bool:
+    """Whether this thread runs a model for an exporter, "onnx" or "export"."""
+    return getattr(_here, "depth", 0) > 0 and kind in (None, _here.kind)
 
 
 @contextlib.contextmanager
-def _exporting() -> Iterator[None]:
+def _exporting(recorder: CallRecorder) -> Iterator[None]:
     _here.depth = getattr(_here, "depth", 0) + 1
+    _here.kind = "export" if recorder.keeps_grad else "onnx"
     # A compiled function would run its plan, which nobody sees.
     compiled.disabled += 1
     try:
@@ -74,13 +75,17 @@ def left_out(result: Any) -> list[str]:
 class Inputs:
     """The tensors among the arguments of a call, and the call with others in their place.
 
-    `custom` holds the functions, and the names of ops, for which the program has translations.
+    `recorder` makes the recorder of a run, where sizes vary or do not.
     """
 
     def __init__(
-        self, model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], custom: Container[Any] = ()
+        self,
+        model: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        recorder: Callable[[bool], CallRecorder],
     ) -> None:
-        self.model, self.custom = model, custom
+        self.model, self.recorder = model, recorder
         self.leaves, self.tree = _pytree.tree_flatten((args, kwargs))
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         self.tensors = [self.leaves[i] for i in self.places]
@@ -110,15 +115,15 @@ def _turned(t: Tensor) -> Tensor:
     return t * 0.875 if t.is_floating_point() else t
 
 
-def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
-    known = lambda key, function: translation(key) is not None or key in inputs.custom or function in inputs.custom  # noqa: E731
-    recorder = Recorder(known, sized)
-    fresh = [t.detach().clone() for t in tensors]
+def record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
+    """One run with these tensors. What it writes is undone."""
+    recorder = inputs.recorder(sized)
+    fresh = [t.detach().clone().requires_grad_(recorder.keeps_grad and t.requires_grad) for t in tensors]
     for t in fresh:
         recorder.input(t)
     random = _C._rng_states()
     try:
-        with _exporting(), _undone(inputs.model, recorder), _no_grad(), watch(recorder.question), recorder:
+        with _exporting(recorder), _undone(inputs.model, recorder), _grad(recorder), watch(recorder.question), recorder:
             result = inputs.call(fresh)
         outputs = tensors_of(result)
         for t in outputs:
@@ -127,13 +132,11 @@ def _record(inputs: Inputs, tensors: list[Tensor], sized: bool) -> Trace:
     finally:
         recorder.restore()
         _C._set_rng_states(*random)
-    if not outputs:
-        raise OnnxExporterError("onnx.export: the model returns no tensor")
     return recorder.trace
 
 
 @contextlib.contextmanager
-def _undone(model: Any, recorder: Recorder) -> Iterator[None]:
+def _undone(model: Any, recorder: CallRecorder) -> Iterator[None]:
     """A block after which buffers that were bound to tensors computed from inputs are what they were.
 
     Others stay: a table that a model has made larger goes with numbers that it keeps beside it.
@@ -151,9 +154,9 @@ def _undone(model: Any, recorder: Recorder) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _no_grad() -> Iterator[None]:
+def _grad(recorder: CallRecorder) -> Iterator[None]:
     before = _C.is_grad_enabled()
-    _C._set_grad_enabled(False)
+    _C._set_grad_enabled(before and recorder.keeps_grad)
     try:
         yield
     finally:
@@ -192,32 +195,56 @@ def _choices(sizes: dict[str, int], bounds: dict[str, tuple[int, int]]) -> Itera
         within = all(bounds[name][0] <= values[name] <= bounds[name][1] for values in chosen for name in names)
         if within and len({tuple(v[name] for v in chosen) for name in names}) == len(names):
             yield chosen
+    # For narrow bounds what there is within them.
+    pools = [_between(sizes[name], *bounds[name]) for name in names]
+    if names and all(pools):
+        yield [
+            {name: pool[(run + i) % len(pool)] for i, (name, pool) in enumerate(zip(names, pools))} for run in range(3)
+        ]
 
 
-def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[int, int]], sets: int = 1) -> list[Trace]:
+def _between(n: int, low: int, high: int) -> list[int]:
+    """Sizes within bounds other than `n`."""
+    high = min(high, 4 * n + 8)
+    found = {low, high, (low + high) // 2, n + 1, n - 1, low + 1, high - 1}
+    return sorted(v for v in found if low <= v <= high and v != n and v > 0)
+
+
+def runs(
+    inputs: Inputs,
+    sizes: list[dict[int, str]],
+    bounds: dict[str, tuple[int, int]],
+    sets: int = 1,
+    derived: Mapping[str, Callable[[Mapping[str, int]], int]] = MappingProxyType({}),
+) -> list[Trace]:
     """Records the model as it is called, and again with other sizes and elements: three times for each of `sets`.
 
+    `derived` computes sizes that go with others.
+
     Raises:
-        OnnxExporterError: the sizes that are to vary cannot: the model fails with all others that were tried.
+        RecordingError: the sizes that are to vary cannot: the model fails with all others that were tried.
     """
     first: dict[str, int] = {}
     for t, axes in zip(inputs.tensors, sizes):
         for axis, name in axes.items():
             if first.setdefault(name, t.shape[axis]) != t.shape[axis]:
-                raise OnnxExporterError(
-                    f"onnx.export: the size '{name}' is {first[name]} in one input and {t.shape[axis]} in another; expected one size"
+                raise RecordingError(
+                    f"the size '{name}' is {first[name]} in one input and {t.shape[axis]} in another; expected one size"
                 )
-    traces = [_record(inputs, inputs.tensors, bool(first))]
+    free = {name: n for name, n in first.items() if name not in derived}
+    traces = [record(inputs, inputs.tensors, bool(first))]
     turned = [_turned(t) for t in inputs.tensors]
     if not first:
         # Elements that Python looked at may be such that others are refused; then there is nothing to compare with.
         with contextlib.suppress(Exception):
-            traces.append(_record(inputs, turned, False))
+            traces.append(record(inputs, turned, False))
         return traces
     problem: BaseException | None = None
-    for chosen in itertools.islice(_choices(first, bounds), _TRIES):
+    for chosen in itertools.islice(_choices(free, bounds), _TRIES):
+        for values in chosen:
+            values.update({name: size(values) for name, size in derived.items()})
         try:
-            more = [_record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)]
+            more = [record(inputs, _of(t, sizes, s), True) for t, s in zip((inputs.tensors, turned, turned), chosen)]
         except (
             RuntimeError,
             ValueError,
@@ -235,9 +262,7 @@ def runs(inputs: Inputs, sizes: list[dict[int, str]], bounds: dict[str, tuple[in
             break
     if len(traces) > 1:
         return traces
-    raise OnnxExporterError(
-        f"onnx.export: the model fails with other sizes than {first}, so they cannot vary: {problem}"
-    ) from problem
+    raise RecordingError(f"the model fails with other sizes than {first}, so they cannot vary: {problem}") from problem
 
 
 def _of(tensors: list[Tensor], sizes: list[dict[int, str]], values: dict[str, int]) -> list[Tensor]:

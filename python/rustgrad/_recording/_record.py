@@ -8,23 +8,19 @@ that led to it; a write to it becomes a new value of that first tensor, from whi
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from .. import _C
-from .._base import Size, Tensor
+from .._base import Tensor
 from .._formats import strided
-from .._op_defs import CustomOpDef
 from .._ops import OpOverload, OpOverloadPacket
-from ..overrides import TorchFunctionMode
-from ._keys import ASKS, FORMS, OF_DATA, RANDOM, READS, SIZES, WRITERS, op_key
+from ._calls import HOME, CallRecorder, is_array
+from ._errors import RecordingError
+from ._keys import FORMS, RANDOM, WRITERS
 from ._sizes import SymInt, caller
-from ._trace import Ref, Step, Trace, Value, items, map_arguments
-from .errors import OnnxExporterError
+from ._trace import Ref, Step, Value, items, map_arguments
 
 __all__ = ["Recorder"]
-
-HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class _Memory:
@@ -44,26 +40,30 @@ class _Entry:
         self.writes = memory.writes
 
 
-class Recorder(TorchFunctionMode):
-    """A mode that records. `known(key, function)` says which ops stay whole, where they are written in Python."""
+class Recorder(CallRecorder):
+    """A recorder whose trace is without writes: what is written in place is another value."""
 
     def __init__(self, known: Any, sizes: bool) -> None:
-        self.known, self.sizes = known, sizes
-        self.trace = Trace()
+        super().__init__(known, sizes)
         self.entries: dict[int, _Entry] = {}
         self.memories: dict[Any, _Memory] = {}
         # Tensors from outside that were written, with their elements before.
         self.saved: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        if isinstance(func, (OpOverload, OpOverloadPacket)) and not self.known("", func):
+            packet = func.overloadpacket if isinstance(func, OpOverload) else func
+            if packet._namespace in ("aten", "higher_order"):
+                # Translations have the arguments of functions, which ops of ATen call.
+                with self:
+                    return packet._function(*args, **(kwargs or {}))
+        return super().__torch_function__(func, types, args, kwargs)
 
     def input(self, tensor: Tensor) -> None:
         """Takes a tensor as the next input."""
         value = self.trace.add(tensor, "input", depends=True)
         self.trace.inputs.append(value.number)
         self._root(tensor, value, False)
-
-    def output(self, tensor: Tensor) -> None:
-        """Takes a tensor as the next result."""
-        self.trace.outputs.append(self.read(tensor).number)
 
     def depends(self, tensor: Tensor | None) -> bool:
         """Whether a tensor was computed from inputs."""
@@ -75,62 +75,11 @@ class Recorder(TorchFunctionMode):
         for tensor, before in self.saved.values():
             tensor.detach().copy_(before)
 
-    def question(self, size: SymInt, other: Any) -> None:
-        """Notes a comparison of sizes."""
-        self.trace.questions.setdefault(caller(HOME), []).append((size, other))
-
-    # --- calls
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        key = op_key(func)
-        args, kwargs = map_arguments((args, kwargs or {}), _number if key in OF_DATA else _plain_number)
-        if key in ASKS:
-            return func(*args, **kwargs)
-        if key in SIZES:
-            return self._size(key, func, args, kwargs)
-        if key in READS:
-            return self._element(key, func, args, kwargs)
-        if key == "__iter__":
-            with self:
-                return iter(args[0].unbind(0))
-        if not self.known(key, func) and (inner := _inside(func)) is not None:
-            with self:
-                return inner(*args, **kwargs)
-        return self._call(key, func, args, kwargs)
-
-    def _size(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        answer = func(*args, **kwargs)
-        tensor = args[0]
-        if not self.sizes or not isinstance(tensor, Tensor) or tensor.is_nested or tensor.layout is not strided:
-            return answer
-        value = self.read(tensor)
-        if value.source == "outside":
-            return answer
-        sizes = [SymInt(n, ("dim", value.number, axis)) for axis, n in enumerate(value.shape)]
-        if key in ("numel", "nelement"):
-            total: int = 1
-            for n in sizes:
-                total = total * n
-            return total
-        if key == "__len__":
-            return sizes[0]
-        if key == "size" and isinstance(answer, int):
-            return sizes[args[1] if len(args) > 1 else kwargs["dim"]]
-        return tuple.__new__(Size, sizes)
-
-    def _element(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        tensors = [t for t in items((args, kwargs)) if isinstance(t, Tensor)]
-        if any(self.read(t).depends for t in tensors):
-            self.trace.reads.setdefault(caller(HOME), key)
-        return func(*args, **kwargs)
-
-    def _call(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = {id(t): t for t in items((args, kwargs)) if isinstance(t, Tensor)}
         for t in given.values():
             if t.layout is not strided or t.is_nested:
-                raise OnnxExporterError(
-                    f"onnx.export: '{key}' at {caller(HOME)}: sparse and nested tensors have no form in ONNX"
-                )
+                raise RecordingError(f"'{key}' at {caller(HOME)}: sparse and nested tensors have no form in ONNX")
         reads = {i: self.read(t) for i, t in given.items()}
         before = {i: (t._version, t.shape, t.stride()) for i, t in given.items()}
         self._keep_what_is_written(key, args, kwargs)
@@ -156,8 +105,8 @@ class Recorder(TorchFunctionMode):
     def _results(self, step: Step, result: Any, given: Any, before: Any, written: list[Tensor], depends: bool) -> None:
         """Adds the step of a call, with a value for each tensor that is new or was written."""
         if step.key == "data.__set__":
-            raise OnnxExporterError(
-                f"onnx.export: at {step.where}: the `.data` of a tensor is replaced, which a graph cannot show. Hint: use copy_()."
+            raise RecordingError(
+                f"at {step.where}: the `.data` of a tensor is replaced, which a graph cannot show. Hint: use copy_()."
             )
         reshaped = {i for i, t in given.items() if before[i][1:] != (t.shape, t.stride())}
         rewritten = {id(w) for w in written}
@@ -198,8 +147,8 @@ class Recorder(TorchFunctionMode):
         memory.mixed = True
         memory.kept.append(value)
         if memory.writes or not memory.outside:
-            raise OnnxExporterError(
-                f"onnx.export: at {caller(HOME)}: a tensor shares memory with a value of the program, and how cannot be seen"
+            raise RecordingError(
+                f"at {caller(HOME)}: a tensor shares memory with a value of the program, and how cannot be seen"
             )
         entry = self.entries[id(tensor)] = _Entry(tensor, memory, value, ())
         return entry
@@ -257,8 +206,8 @@ class Recorder(TorchFunctionMode):
                 self.entries[id(tensor)] = _Entry(tensor, memory, value, views)
                 break
         else:
-            raise OnnxExporterError(
-                f"onnx.export: '{step.key}' at {step.where}: its result shares memory with a tensor that it was not given"
+            raise RecordingError(
+                f"'{step.key}' at {step.where}: its result shares memory with a tensor that it was not given"
             )
         if value.tensor is not None:
             memory.kept.append(value)
@@ -270,12 +219,10 @@ class Recorder(TorchFunctionMode):
         step = value.step
         assert step is not None
         if memory.kept:
-            raise OnnxExporterError(
-                f"onnx.export: '{step.key}' at {step.where} writes to an argument, which is not expected of it"
-            )
+            raise RecordingError(f"'{step.key}' at {step.where} writes to an argument, which is not expected of it")
         if memory.mixed:
-            raise OnnxExporterError(
-                f"onnx.export: '{step.key}' at {step.where} writes to memory that several tensors from outside share. "
+            raise RecordingError(
+                f"'{step.key}' at {step.where} writes to memory that several tensors from outside share. "
                 "Hint: clone the tensor first."
             )
         if reshaped and step.key.rstrip("_") in FORMS:
@@ -329,32 +276,9 @@ class Recorder(TorchFunctionMode):
             entry.memory.kept.clear()
 
 
-def _inside(function: Any) -> Any:
-    """What a function that is written in Python, or an op of a program, does, without asking a mode; None for another one."""
-    packet = function.overloadpacket if isinstance(function, OpOverload) else function
-    if isinstance(packet, OpOverloadPacket):
-        return packet._function if isinstance(packet._function, CustomOpDef) else None
-    return getattr(function, "__wrapped__", None)
-
-
-def _is_array(value: Any) -> bool:
-    return hasattr(value, "__array_interface__") and not isinstance(value, Tensor)
-
-
-def _number(value: Any) -> Any:
-    """A number of NumPy as one of Python."""
-    return value.item() if _is_array(value) and not hasattr(value, "__setitem__") else value
-
-
-def _plain_number(value: Any) -> Any:
-    """An array as a tensor of its own memory: an op that a mode sees does not leave it to NumPy."""
-    value = _number(value)
-    return _C.tensor(value) if _is_array(value) else value
-
-
 def _kept(value: Any) -> Any:
     """An argument as what another run's is compared with."""
-    return ("array", str(value.dtype), value.shape, value.tobytes()) if _is_array(value) else value
+    return ("array", str(value.dtype), value.shape, value.tobytes()) if is_array(value) else value
 
 
 class _Like:

@@ -10,15 +10,20 @@ import warnings
 from fractions import Fraction
 from typing import Any
 
+from .. import _C
 from .._base import Tensor
 from ..jit import TracerWarning
+from ._errors import RecordingError
 from ._sizes import SymInt, evaluate, key_of, leaves, rebuilt
 from ._trace import Ref, Step, Trace, items, refs
-from .errors import OnnxExporterError
 
-__all__ = ["Merged"]
+__all__ = ["BY_ELEMENTS", "Merged"]
 
-_BY_ELEMENTS = {"nonzero", "masked_select", "unique", "unique_consecutive", "repeat_interleave", "bincount", "argwhere"}
+# Ops whose results have sizes that elements decide on.
+BY_ELEMENTS = frozenset(
+    """nonzero nonzero_numpy masked_select unique _unique2 unique_dim unique_consecutive repeat_interleave bincount argwhere
+    combinations""".split()
+)
 
 
 class Merged:
@@ -43,7 +48,7 @@ class Merged:
     def _shape(self, number: int) -> list[int]:
         every = [t.values[number].shape for t in self.traces]
         if len({len(s) for s in every}) > 1:
-            raise OnnxExporterError(f"onnx.export: {self._made(number)}: its rank depends on the sizes of the inputs")
+            raise RecordingError(f"{self._made(number)}: its rank depends on the sizes of the inputs")
         return [self._size(number, axis, list(n)) for axis, n in enumerate(zip(*every))]
 
     def _size(self, number: int, axis: int, found: list[int]) -> int:
@@ -51,15 +56,16 @@ class Merged:
             return found[0]
         value = self.trace.values[number]
         # A size that is that of an input in all runs is that of the input, unless elements decide on it.
-        if value.step is None or not (value.step.key in _BY_ELEMENTS or self._takes_mask(value.step)):
+        if value.step is None or not (value.step.key in BY_ELEMENTS or self.takes_mask(value.step)):
             for at, along in self.symbols.values():
                 if at <= number and [t.values[at].shape[along] for t in self.traces] == found:
                     return SymInt(found[0], ("dim", at, along))
         return SymInt(found[0], ("dim", number, axis))
 
-    def _takes_mask(self, step: Step) -> bool:
-        return step.key == "__getitem__" and any(
-            not self.trace.values[n].dtype.is_floating_point for n in refs(step)[1:]
+    def takes_mask(self, step: Step) -> bool:
+        """Whether an index may be a mask."""
+        return step.key in ("__getitem__", "index") and any(
+            self.trace.values[n].dtype in (_C.bool, _C.uint8) for n in refs(step)[1:]
         )
 
     def in_runs(self, number: Any) -> list[int]:
@@ -91,13 +97,13 @@ class Merged:
                 last = max(self.trace.steps, other.steps, key=len)[min(len(self.trace.steps), len(other.steps))]
                 self._differs(last, "the program runs more ops in one run than in another")
             if len(self.trace.values) != len(other.values) or self.trace.outputs != other.outputs:
-                raise OnnxExporterError("onnx.export: two runs of the model computed different results")
+                raise RecordingError("two runs of the model computed different results")
 
     def _differs(self, step: Step, what: str) -> None:
         causes = {**self.trace.reads, **{w: "a comparison of sizes" for w in self.trace.questions}}
         seen = "".join(f" The program looks at values at {where} ({how})." for where, how in list(causes.items())[:3])
-        raise OnnxExporterError(
-            f"onnx.export: the program depends on the sizes or the elements of its inputs: '{step.key}' at {step.where}: {what}."
+        raise RecordingError(
+            f"the program depends on the sizes or the elements of its inputs: '{step.key}' at {step.where}: {what}."
             f"{seen} Hint: loops and branches in Python are recorded as they ran; write them with tensor ops, or make the size static."
         )
 
@@ -209,19 +215,19 @@ class Merged:
             and int(b) != 0
         )
 
-    def warn(self) -> None:
-        """Warns of what Python has decided from elements and sizes."""
+    def warn(self, name: str) -> None:
+        """Warns, under the name of the exporter, of what Python has decided from elements and sizes."""
         for where, how in self.trace.reads.items():
             warnings.warn(
-                f"onnx.export: '{how}' at {where} reads the elements of a tensor; what Python does with them is a constant of "
+                f"{name}: '{how}' at {where} reads the elements of a tensor; what Python does with them is a constant of "
                 "the exported model",
                 TracerWarning,
                 stacklevel=5,
             )
         for where, asked in self.trace.questions.items():
-            if any(self._may_change(size, other) for size, other in asked):
+            if any(self._may_change(size, other) for size, other, *_ in asked):
                 warnings.warn(
-                    f"onnx.export: at {where} the program compares a size that varies; the exported model holds for sizes for "
+                    f"{name}: at {where} the program compares a size that varies; the exported model holds for sizes for "
                     "which the answer is the same",
                     TracerWarning,
                     stacklevel=5,
