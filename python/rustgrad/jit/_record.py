@@ -12,8 +12,8 @@ from typing import Any
 
 from .._base import Size, Tensor
 from .._formats import strided
-from .._recording._keys import ASKS, READS, SIZES, op_key
 from .._recording._calls import inside, plain_number
+from .._recording._keys import ASKS, READS, SIZES, op_key
 from .._recording._sizes import SymInt
 from .._recording._trace import items, map_arguments
 from ..overrides import TorchFunctionMode

@@ -16,11 +16,11 @@ from typing import Any
 from .. import _C
 from .._base import Tensor
 from .._functions import allclose
+from .._recording._sizes import SymInt
 from .._safe_globals import torch_name
 from .._unpickler import CheckpointError
 from ..amp.autocast_mode import is_autocast_enabled
 from ..nn.modules.module import Module
-from .._recording._sizes import SymInt
 from . import TracerWarning, _script_if_tracing, is_tracing, trace, trace_module  # noqa: F401
 from ._record import CannotRecord, Recorder, _is_plain, _quoted
 from ._script import LoadedFunction, RecursiveScriptModule

@@ -11,8 +11,8 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
-from ..nn.modules.module import Module
 from .._recording._keys import op_key
+from ..nn.modules.module import Module
 from ._record import CannotRecord, Code
 from ._record_calls import BOUND, SPECIAL
 from ._record_ops import emitter
