@@ -172,6 +172,32 @@ _LAZY = {
         ),
         "sparse",
     ),
+    **dict.fromkeys(
+        (
+            "_choose_qparams_per_tensor",
+            "_empty_affine_quantized",
+            "_empty_per_channel_affine_quantized",
+            "_make_per_channel_quantized_tensor",
+            "_make_per_tensor_quantized_tensor",
+            "dequantize",
+            "empty_quantized",
+            "quantize_per_channel",
+            "quantize_per_tensor",
+            "quantize_per_tensor_dynamic",
+        ),
+        "_quantized._construct",
+    ),
+    **dict.fromkeys(
+        (
+            "int_repr",
+            "q_per_channel_axis",
+            "q_per_channel_scales",
+            "q_per_channel_zero_points",
+            "q_scale",
+            "q_zero_point",
+        ),
+        "_quantized._functions",
+    ),
     "set_anomaly_enabled": "autograd",
     "summary": "_summary",
 }
