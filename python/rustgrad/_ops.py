@@ -135,6 +135,10 @@ class _Namespace(types.ModuleType):
         if function is None and self._name == "aten":
             function = _named.get(name)
             function = function or _C.ops.get(name) or _C.ops.get(name.removeprefix("_")) or _refusing(name)
+        if function is None and self._name == "quantized":
+            from ._quantized._ops import table
+
+            function = table().get(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         packet = OpOverloadPacket(self._name, name, function)

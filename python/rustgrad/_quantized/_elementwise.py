@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _C
 from .._C import Tensor, ops
+from ..nn import functional
 from ._quantizer import PerTensor, f32, stored
 from ._tensor import is_quantized, made, with_value
 
@@ -58,7 +59,7 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """Of the numbers, with the parameters of the input."""
-    return _result(input, again(input, ops["nn.functional.leaky_relu"](input.dequantize(), negative_slope)), inplace)
+    return _result(input, again(input, functional.leaky_relu(input.dequantize(), negative_slope)), inplace)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -71,7 +72,7 @@ def gelu(input, approximate="none"):
     """Of the numbers, with the scale of the input, as float32 holds it."""
     quantizer = input._per_tensor()
     quantizer = quantizer._replace(scale=f32(quantizer.scale))
-    return again(input, ops["nn.functional.gelu"](input.dequantize(), approximate=approximate), quantizer)
+    return again(input, functional.gelu(input.dequantize(), approximate=approximate), quantizer)
 
 
 def bounded(name):
@@ -82,7 +83,7 @@ def bounded(name):
         input._per_tensor()
         _, least, greatest = stored(input.dtype)
         steps = greatest - least + 1
-        zero = round(least - low / reach * steps)
+        zero = 0 if least < -128 else round(least - low / reach * steps)
         return again(input, op(input.dequantize()), PerTensor(reach / steps, zero))
 
     return rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _C
 from .._C import Tensor, ops
+from ..nn import functional
 from ._quantizer import PerTensor
 from ._tensor import is_quantized, made, with_value
 
@@ -183,7 +184,7 @@ def masked_fill_(self, mask, value):
 
 def pad(input, pad, mode="constant", value=None):
     """A constant is quantised; other modes move integers."""
-    pad_of = _C.ops["nn.functional.pad"]
+    pad_of = functional.pad
     quantizer = input._per_tensor()
     if mode != "constant":
         return with_value(input, pad_of(input._value.double(), pad, mode).to(input._value.dtype))

@@ -7,7 +7,7 @@ import functools
 from .. import _conversions
 from .._C import Tensor, ops
 from .._rule_names import JOINS, MOVES, OPERATORS, answer, name_of, named, op_of, places
-from . import _elementwise, _moves, _pooling
+from . import _elementwise, _moves, _ops, _pooling
 from ._tensor import refuse
 
 # What a method of the tensor answers, also where it is asked as a function.
@@ -85,11 +85,16 @@ def _moving():
         yield from ((f, _moves.move_(f)) for f in places(name))
     for name in JOINS:
         yield from ((f, _moves.join(f)) for f in places(name))
-    for n in "123":
+    for n in (1, 2, 3):
+        for name, rule in (("avg_pool", _pooling.avg_pool), ("adaptive_avg_pool", _pooling.adaptive_avg_pool)):
+            yield from ((f, rule(f, n)) for f in _everywhere(f"{name}{n}d"))
         for name in (f"max_pool{n}d", f"adaptive_max_pool{n}d"):
-            yield from ((f, _pooling.maximum(f)) for f in places(f"nn.functional.{name}"))
-        for name in (f"avg_pool{n}d", f"adaptive_avg_pool{n}d"):
-            yield from ((f, _pooling.averaged(f)) for f in places(f"nn.functional.{name}"))
+            yield from ((f, _pooling.maximum(f)) for f in _everywhere(name))
+
+
+def _everywhere(name):
+    """The functions of a name in the top namespace and in `nn.functional`."""
+    return [*places(name), *places(f"nn.functional.{name}")]
 
 
 @functools.cache
@@ -99,6 +104,8 @@ def table():
     for name, rule in _rules().items():
         found.update(dict.fromkeys(places(name), rule))
     found[Tensor.__setitem__] = _moves.put
+    # Ops of `ops.quantized` take quantised tensors themselves.
+    found.update({op: op for op in _ops.table().values()})
     return {op: named(rule) for op, rule in found.items()}
 
 
