@@ -198,6 +198,18 @@ _LAZY = {
         ),
         "_quantized._functions",
     ),
+    **dict.fromkeys(
+        (
+            "_fake_quantize_learnable_per_channel_affine",
+            "_fake_quantize_learnable_per_tensor_affine",
+            "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+            "_fused_moving_avg_obs_fq_helper",
+            "fake_quantize_per_channel_affine",
+            "fake_quantize_per_tensor_affine",
+            "fused_moving_avg_obs_fake_quant",
+        ),
+        "_quantized._fake",
+    ),
     "set_anomaly_enabled": "autograd",
     "summary": "_summary",
 }
