@@ -187,6 +187,7 @@ _LAZY = {
         ),
         "_quantized._construct",
     ),
+    "ScriptObject": "_quantized._script_object",
     **dict.fromkeys(
         (
             "int_repr",

@@ -101,7 +101,7 @@ def linear_relu_dynamic(X, W_prepack, reduce_range=False):
 @op
 def linear_dynamic_fp16(X, W_prepack):
     """`X @ W.T + B` with a weight that was rounded to float16."""
-    return functional.linear(X, W_prepack._weight, W_prepack._bias)
+    return W_prepack.apply_dynamic(X)
 
 
 @op

@@ -12,6 +12,7 @@ from .. import _C
 from .._C import Tensor, ops
 from ..nn import functional
 from ._quantizer import PerChannel, PerTensor, f32, to_integers
+from ._script_object import ScriptObject
 from ._tensor import is_quantized, made
 
 _EXACT = 1 << 24
@@ -22,7 +23,7 @@ def _tuple(value, n):
     return value * n if len(value) == 1 and n > 1 else value
 
 
-class Packed:
+class Packed(ScriptObject):
     """A quantised weight and a bias.
 
     Args:
@@ -58,11 +59,11 @@ class Packed:
         """The bias, or None."""
         return self._bias
 
-    def __getstate__(self) -> Any:
-        return {k: v for k, v in self.__dict__.items() if k != "_exact"}
+    def _parts(self):
+        return self.unpack()
 
-    def __setstate__(self, state: Any) -> None:
-        self.__dict__.update(state, _exact={})
+    def _take_parts(self, parts):
+        type(self).__init__(self, *parts)
 
     def scales(self) -> Any:
         """The float32 scales: a number, or a tensor with one for each output channel."""
@@ -86,12 +87,19 @@ class Packed:
             self._exact["integers"] = kept
         return kept
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(weight={tuple(self._weight.shape)}, bias={self._bias is not None})"
-
 
 class LinearPackedParams(Packed):
     """The weight of `linear`: (outputs, inputs)."""
+
+    _qualified = "quantized.LinearPackedParamsBase"
+
+    @classmethod
+    def _class_of(cls, parts):
+        return cls if is_quantized(parts[0]) else HalfPackedParams
+
+    def apply_dynamic(self, x: Tensor, reduce_range: bool = False) -> Tensor:
+        """The product with a float32 input, which is quantised by its own range."""
+        return dynamic(self, x, reduce_range)
 
     def sums(self, integers: Tensor) -> Tensor:
         """Exact sums of products of an input's integers about their zero point."""
@@ -99,8 +107,10 @@ class LinearPackedParams(Packed):
         return functional.linear(integers.to(weight.dtype), weight)
 
 
-class HalfPackedParams:
+class HalfPackedParams(ScriptObject):
     """A weight rounded to float16, and a bias."""
+
+    _qualified = LinearPackedParams._qualified
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         limit = 65504.0
@@ -111,9 +121,21 @@ class HalfPackedParams:
         """The weight, as float32, and the bias."""
         return self._weight, self._bias
 
+    def _parts(self):
+        return self.unpack()
+
+    def _take_parts(self, parts):
+        HalfPackedParams.__init__(self, *parts)
+
+    def apply_dynamic(self, x: Tensor, reduce_range: bool = False) -> Tensor:
+        """The product with a float32 input."""
+        return functional.linear(x, self._weight, self._bias)
+
 
 class ConvPackedParams(Packed):
     """The weight of a convolution with its geometry."""
+
+    _qualified = "quantized.ConvPackedParamsBase"
 
     def __init__(
         self, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, transpose: bool = False,
@@ -123,6 +145,10 @@ class ConvPackedParams(Packed):
         super().__init__(weight, bias, 1 if transpose else 0)
         self._stride, self._padding, self._dilation = (_tuple(v, n) for v in (stride, padding, dilation))
         self._output_padding, self._groups, self._transpose = _tuple(output_padding, n), groups, transpose
+
+    def _parts(self):
+        geometry = (self._stride, self._padding, self._dilation, self._groups, self._transpose, self._output_padding)
+        return (*self.unpack(), *geometry)
 
     def stride(self) -> list[int]:
         """The stride of each dimension."""

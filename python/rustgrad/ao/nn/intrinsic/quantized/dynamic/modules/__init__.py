@@ -1,0 +1,7 @@
+"""The fused modules of dynamic quantisation."""
+
+from __future__ import annotations
+
+from .linear_relu import LinearReLU
+
+__all__ = ["LinearReLU"]

@@ -1,0 +1,6 @@
+"""`rustgrad.ao.nn.qat`: layers whose weights are rounded as quantised ones would be, for training."""
+
+from __future__ import annotations
+
+from .modules import *  # noqa: F403
+from .modules import __all__ as __all__

@@ -1,0 +1,6 @@
+"""`rustgrad.ao.nn.qat.dynamic`: layers that are trained for dynamic quantisation."""
+
+from __future__ import annotations
+
+from .modules import *  # noqa: F403
+from .modules import __all__ as __all__

@@ -1,0 +1,7 @@
+"""The modules of training for dynamic quantisation."""
+
+from __future__ import annotations
+
+from .linear import Linear
+
+__all__ = ["Linear"]

@@ -1,0 +1,6 @@
+"""`rustgrad.ao.nn.quantizable`: layers whose parts are modules, so that each can be observed and quantised."""
+
+from __future__ import annotations
+
+from .modules import *  # noqa: F403
+from .modules import __all__ as __all__

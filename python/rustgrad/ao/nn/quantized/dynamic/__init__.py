@@ -1,0 +1,6 @@
+"""`rustgrad.ao.nn.quantized.dynamic`: layers of float32 tensors, which are quantised by their own range, with quantised weights."""
+
+from __future__ import annotations
+
+from .modules import *  # noqa: F403
+from .modules import __all__ as __all__
