@@ -6,13 +6,13 @@ from typing import Any
 
 from .._C import Tensor, ops
 from ..nn import functional
-from ._script_object import ScriptObject
+from ._script_object import CLASSES, ScriptObject
 
 OPS: dict[str, Any] = {}
 _KINDS = {"quantized_dynamic": True, "quantized_fp16": False}
 
 
-class CellParams(ScriptObject):
+class CellParams:
     """The packed weights of a cell.
 
     Args:
@@ -22,21 +22,16 @@ class CellParams(ScriptObject):
         reduce_range (bool): inputs are quantised to seven bits.
     """
 
-    _qualified = "rnn.CellParamsBase"
+    qualified = "rnn.CellParamsBase"
 
     def __init__(self, kind: str, packed_ih: Any, packed_hh: Any, bias_ih: Any, bias_hh: Any, reduce_range: bool) -> None:
         self.kind, self.reduce_range = kind, bool(reduce_range)
         self.packed_ih, self.packed_hh, self.bias_ih, self.bias_hh = packed_ih, packed_hh, bias_ih, bias_hh
 
-    def _parts(self):
+    def parts(self) -> Any:
+        """The state of a pickle."""
         numbers = [int(self.reduce_range)] if _KINDS[self.kind] else []
         return self.kind, [self.bias_ih, self.bias_hh], [], numbers, [self.packed_ih, self.packed_hh]
-
-    def _take_parts(self, parts):
-        kind, biases, _, numbers, packed = parts
-        if kind not in _KINDS:
-            raise RuntimeError(f"CellParamsBase: expected cells that are {' or '.join(_KINDS)}, got {kind!r}")
-        CellParams.__init__(self, kind, *packed, *biases, bool(numbers and numbers[0]))
 
     def linear_ih(self, x: Tensor) -> Tensor:
         """The product with an input."""
@@ -45,6 +40,16 @@ class CellParams(ScriptObject):
     def linear_hh(self, h: Tensor) -> Tensor:
         """The product with a hidden state."""
         return self.packed_hh.apply_dynamic(h, self.reduce_range)
+
+
+def _cell_of(parts):
+    kind, biases, _, numbers, packed = parts
+    if kind not in _KINDS:
+        raise RuntimeError(f"CellParamsBase: expected cells that are {' or '.join(_KINDS)}, got {kind!r}")
+    return CellParams(kind, *packed, *biases, bool(numbers and numbers[0]))
+
+
+CLASSES[CellParams.qualified] = _cell_of
 
 
 def op(function):
@@ -56,13 +61,13 @@ def op(function):
 @op
 def make_quantized_cell_params_dynamic(w_ih, w_hh, bias_ih, bias_hh, reduce_range=False):
     """The packed weights of a cell of `qint8`."""
-    return CellParams("quantized_dynamic", w_ih, w_hh, bias_ih, bias_hh, reduce_range)
+    return ScriptObject(CellParams("quantized_dynamic", w_ih, w_hh, bias_ih, bias_hh, reduce_range))
 
 
 @op
 def make_quantized_cell_params_fp16(w_ih, w_hh):
     """The packed weights of a cell of `float16`."""
-    return CellParams("quantized_fp16", w_ih, w_hh, w_ih.unpack()[1], w_hh.unpack()[1], False)
+    return ScriptObject(CellParams("quantized_fp16", w_ih, w_hh, w_ih.unpack()[1], w_hh.unpack()[1], False))
 
 
 # --- cells ---------------------------------------------------------------------------------------------------------

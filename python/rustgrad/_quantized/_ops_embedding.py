@@ -11,16 +11,16 @@ from .. import _C
 from .._C import Tensor, ops
 from ..nn import functional
 from ._quantizer import PerChannel
-from ._script_object import ScriptObject
+from ._script_object import CLASSES, ScriptObject
 from ._tensor import is_quantized
 
 OPS: dict[str, Any] = {}
 
 
-class EmbeddingPackedParams(ScriptObject):
+class EmbeddingPackedParams:
     """A weight (rows, features) of `quint8` with a scale and a float zero point for each row."""
 
-    _qualified = "quantized.EmbeddingPackedParamsBase"
+    qualified = "quantized.EmbeddingPackedParamsBase"
 
     def __init__(self, weight: Tensor) -> None:
         if not is_quantized(weight) or weight.dtype is not _C.quint8 or not isinstance(weight._quantizer, PerChannel):
@@ -36,11 +36,9 @@ class EmbeddingPackedParams(ScriptObject):
         """The weight."""
         return self._weight
 
-    def _parts(self):
-        return 1, [self._weight], [], [8], []
-
-    def _take_parts(self, parts):
-        EmbeddingPackedParams.__init__(self, parts[1][0])
+    def parts(self) -> Any:
+        """The state of a pickle: a version, tensors, and the number of bits."""
+        return 1, [self._weight], [], [8]
 
     def rows(self, indices: Tensor) -> Tensor:
         """The numbers of rows: shape (..., features)."""
@@ -48,6 +46,9 @@ class EmbeddingPackedParams(ScriptObject):
         integers = self._weight._value.index_select(0, flat).double()
         scales, biases = (t.index_select(0, flat)[:, None] for t in (self._scales, self._biases))
         return (integers * scales + biases).float().reshape(*indices.shape, self._weight.shape[1])
+
+
+CLASSES[EmbeddingPackedParams.qualified] = lambda parts: EmbeddingPackedParams(parts[1][0])
 
 
 def op(function):
@@ -59,7 +60,7 @@ def op(function):
 @op
 def embedding_bag_prepack(weight):
     """A weight of `quint8` with a scale and a float zero point for each row, for `embedding_byte` and `embedding_bag_byte`."""
-    return EmbeddingPackedParams(weight)
+    return ScriptObject(EmbeddingPackedParams(weight))
 
 
 @op

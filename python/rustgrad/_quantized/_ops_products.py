@@ -9,6 +9,7 @@ from .._C import Tensor, ops
 from ..nn import functional
 from ._packed import ConvPackedParams, HalfPackedParams, LinearPackedParams, by_range, dynamic, requantized
 from ._quantizer import PerTensor, f32, to_integers
+from ._script_object import ScriptObject
 from ._tensor import is_quantized, made
 
 OPS: dict[str, Any] = {}
@@ -25,7 +26,7 @@ def linear_prepack(W, B=None):
     """A weight (outputs, inputs) of `qint8` and a bias, for `linear` and `linear_dynamic`."""
     if W.dim() != 2:
         raise RuntimeError(f"The weight tensor for quantized::linear_prepack should be 2-dimensional, got {W.dim()}")
-    return LinearPackedParams(W, B)
+    return ScriptObject(LinearPackedParams(W, B))
 
 
 @op
@@ -37,7 +38,7 @@ def linear_unpack(W_prepack):
 @op
 def linear_prepack_fp16(W, B=None):
     """A float32 weight rounded to float16, and a bias."""
-    return HalfPackedParams(W, B)
+    return ScriptObject(HalfPackedParams(W, B))
 
 
 @op
@@ -121,12 +122,12 @@ def _conv(n, qx, packed, scale, zero_point, relu=False, added=None):
 
 def _add_convolutions(n, kind):
     def prepack(weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-        return ConvPackedParams(weight, bias, stride, padding, dilation, groups)
+        return ScriptObject(ConvPackedParams(weight, bias, stride, padding, dilation, groups))
 
     def transposed(
         weight: Tensor, bias: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int
     ) -> Any:
-        return ConvPackedParams(weight, bias, stride, padding, dilation, groups, True, output_padding)
+        return ScriptObject(ConvPackedParams(weight, bias, stride, padding, dilation, groups, True, output_padding))
 
     def conv(qx: Tensor, packed_weight: Any, output_scale: float, output_zero_point: int) -> Tensor:
         return _conv(n, qx, packed_weight, output_scale, output_zero_point)

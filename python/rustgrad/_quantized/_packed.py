@@ -12,7 +12,7 @@ from .. import _C
 from .._C import Tensor, ops
 from ..nn import functional
 from ._quantizer import PerChannel, PerTensor, f32, to_integers
-from ._script_object import ScriptObject
+from ._script_object import CLASSES
 from ._tensor import is_quantized, made
 
 _EXACT = 1 << 24
@@ -23,7 +23,7 @@ def _tuple(value, n):
     return value * n if len(value) == 1 and n > 1 else value
 
 
-class Packed(ScriptObject):
+class Packed:
     """A quantised weight and a bias.
 
     Args:
@@ -59,11 +59,9 @@ class Packed(ScriptObject):
         """The bias, or None."""
         return self._bias
 
-    def _parts(self):
+    def parts(self) -> Any:
+        """The state of a pickle."""
         return self.unpack()
-
-    def _take_parts(self, parts):
-        type(self).__init__(self, *parts)
 
     def scales(self) -> Any:
         """The float32 scales: a number, or a tensor with one for each output channel."""
@@ -91,11 +89,7 @@ class Packed(ScriptObject):
 class LinearPackedParams(Packed):
     """The weight of `linear`: (outputs, inputs)."""
 
-    _qualified = "quantized.LinearPackedParamsBase"
-
-    @classmethod
-    def _class_of(cls, parts):
-        return cls if is_quantized(parts[0]) else HalfPackedParams
+    qualified = "quantized.LinearPackedParamsBase"
 
     def apply_dynamic(self, x: Tensor, reduce_range: bool = False) -> Tensor:
         """The product with a float32 input, which is quantised by its own range."""
@@ -107,10 +101,10 @@ class LinearPackedParams(Packed):
         return functional.linear(integers.to(weight.dtype), weight)
 
 
-class HalfPackedParams(ScriptObject):
+class HalfPackedParams:
     """A weight rounded to float16, and a bias."""
 
-    _qualified = LinearPackedParams._qualified
+    qualified = LinearPackedParams.qualified
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         limit = 65504.0
@@ -121,11 +115,9 @@ class HalfPackedParams(ScriptObject):
         """The weight, as float32, and the bias."""
         return self._weight, self._bias
 
-    def _parts(self):
+    def parts(self) -> Any:
+        """The state of a pickle."""
         return self.unpack()
-
-    def _take_parts(self, parts):
-        HalfPackedParams.__init__(self, *parts)
 
     def apply_dynamic(self, x: Tensor, reduce_range: bool = False) -> Tensor:
         """The product with a float32 input."""
@@ -135,7 +127,7 @@ class HalfPackedParams(ScriptObject):
 class ConvPackedParams(Packed):
     """The weight of a convolution with its geometry."""
 
-    _qualified = "quantized.ConvPackedParamsBase"
+    qualified = "quantized.ConvPackedParamsBase"
 
     def __init__(
         self, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, transpose: bool = False,
@@ -146,7 +138,8 @@ class ConvPackedParams(Packed):
         self._stride, self._padding, self._dilation = (_tuple(v, n) for v in (stride, padding, dilation))
         self._output_padding, self._groups, self._transpose = _tuple(output_padding, n), groups, transpose
 
-    def _parts(self):
+    def parts(self) -> Any:
+        """The state of a pickle."""
         geometry = (self._stride, self._padding, self._dilation, self._groups, self._transpose, self._output_padding)
         return (*self.unpack(), *geometry)
 
@@ -185,6 +178,14 @@ class ConvPackedParams(Packed):
         return op(x, weight, None, self._stride, self._padding, self._dilation, self._groups)
 
 
+def _linear_of(parts):
+    return LinearPackedParams(*parts) if is_quantized(parts[0]) else HalfPackedParams(*parts)
+
+
+CLASSES[LinearPackedParams.qualified] = _linear_of
+CLASSES[ConvPackedParams.qualified] = lambda parts: ConvPackedParams(*parts)
+
+
 def _over_channels(values, sums, at):
     """Values of the output channels in the shape of the sums, whose dimension `at` they are; a number as it is."""
     if not isinstance(values, Tensor):
@@ -197,7 +198,7 @@ def _scales(packed, sums, at, scale):
     weights = packed.scales()
     if isinstance(weights, float):
         return f32(f32(scale) * weights)
-    if isinstance(packed, ConvPackedParams) and packed._transpose:
+    if getattr(packed, "_transpose", False):
         weights = weights.repeat(packed._groups)
     return _over_channels(weights * f32(scale), sums, at)
 

@@ -1,62 +1,50 @@
-"""`ScriptObject`: what PyTorch's pickles call its C++ objects, such as packed weights; the class is in the state, by its name."""
+"""`ScriptObject`: what PyTorch's pickles call its C++ objects, such as packed weights; their class is in the state, by its name."""
 
 from __future__ import annotations
 
-import copyreg
+import copy
 from typing import Any
 
 __all__ = ["ScriptObject"]
 
 _PREFIX = "__torch__.torch.classes."
+# Name -> what makes an object from a state.
+CLASSES: dict[str, Any] = {}
 
 
 class ScriptObject:
-    """An object with a state: a tuple of tensors, numbers, text and such objects.
+    """An object of a class that pickles name, with its attributes and methods.
+
+    Args:
+        held (object): has `parts()`, a state of tensors, numbers and text, and the name `qualified` of its class.
 
     Raises:
         RuntimeError: a pickle names a class that is not here.
     """
 
-    _qualified = ""
+    def __init__(self, held: Any) -> None:
+        self.__dict__["_held"] = held
 
-    def _parts(self) -> Any:
-        """The state."""
-        raise NotImplementedError
-
-    def _take_parts(self, parts: Any) -> None:
-        """Takes a state."""
-        raise NotImplementedError
+    def __getattr__(self, name: str) -> Any:
+        if name == "_held" or (name[:2] == "__" and name[-2:] == "__"):
+            raise AttributeError(name)
+        return getattr(self._held, name)
 
     def __getstate__(self) -> Any:
-        return self._parts(), _PREFIX + self._qualified
+        return self._held.parts(), _PREFIX + self._held.qualified
 
     def __setstate__(self, state: Any) -> None:
-        from . import _cells, _ops_embedding, _packed
+        from . import _cells, _ops_embedding, _packed  # noqa: F401
 
         parts, name = state
-        for module in (_packed, _cells, _ops_embedding):
-            for cls in vars(module).values():
-                if isinstance(cls, type) and issubclass(cls, ScriptObject) and _PREFIX + cls._qualified == name:
-                    self.__class__ = cls._class_of(parts)
-                    self._take_parts(parts)
-                    return
-        raise RuntimeError(f"ScriptObject: there is no class {name} here")
-
-    @classmethod
-    def _class_of(cls, parts: Any) -> Any:
-        """The class of objects with a state."""
-        return cls
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return copyreg.__newobj__, (ScriptObject,), self.__getstate__()  # type: ignore[attr-defined]
+        make = CLASSES.get(name.removeprefix(_PREFIX))
+        if make is None:
+            raise RuntimeError(f"ScriptObject: there is no class {name} here")
+        self.__dict__["_held"] = make(parts)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        import copy
-
-        made = object.__new__(type(self))
-        memo[id(self)] = made
-        made._take_parts(copy.deepcopy(self._parts(), memo))
-        return made
+        held = CLASSES[self._held.qualified](copy.deepcopy(self._held.parts(), memo))
+        return memo.setdefault(id(self), ScriptObject(held))
 
     def __repr__(self) -> str:
-        return f"ScriptObject <{_PREFIX + self._qualified}>"
+        return f"ScriptObject <{_PREFIX + self._held.qualified}>"
