@@ -22,6 +22,8 @@ class ScriptObject:
         RuntimeError: a pickle names a class that is not here.
     """
 
+    __module__ = __name__.partition(".")[0]  # where pickles look for it
+
     def __init__(self, held: Any) -> None:
         self.__dict__["_held"] = held
 
