@@ -188,7 +188,7 @@ def fake_quantize_per_channel_affine(
 
 
 def _per_channel(input, scale, zero_point, axis, low, high):
-    if scale.dtype not in (_C.float32, _C.bfloat16):
+    if scale.dtype != _C.float32:
         raise RuntimeError(f"Scale must be Float, found {scale.dtype._scalar_type_name}")
     if zero_point.dtype not in (_C.int32, _C.float32, _C.float16):
         raise RuntimeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _C
 from .._C import Tensor, ops
 from ..nn import functional
-from ._quantizer import PerTensor
+from ._quantizer import PerTensor, to_integers
 from ._tensor import is_quantized, made, with_value
 
 # Ops that keep the channels of a tensor apart: others would need strides of their quantiser.
@@ -157,7 +157,10 @@ def put(self, index, value):
     """Assignment to items: of a number, of float32 numbers, or of a quantised tensor."""
     if not is_quantized(self):
         raise RuntimeError("Copying from quantized Tensor to non-quantized Tensor is not allowed, please use dequantize")
-    quantizer = self._per_tensor()
+    quantizer = self._quantizer
+    if not isinstance(quantizer, PerTensor):
+        _put_in_channels(self, index, value)
+        return
     if is_quantized(value):
         if value.dtype != self.dtype:
             raise RuntimeError(f"expected a value of {self.dtype}, got {value.dtype}")
@@ -167,6 +170,41 @@ def put(self, index, value):
         value = value if isinstance(value, Tensor) else _C.tensor(value, dtype=_C.float32)
         value = quantizer.quantize(value.detach().float(), self.dtype)
     self._value[index] = value
+
+
+def _put_in_channels(self, index, value):
+    """`put` where each channel has a scale: elements take those of their channel."""
+    if is_quantized(value):
+        raise RuntimeError("a quantised value is not assigned to a tensor with a scale for each channel. Hint: dequantize()")
+    quantizer = self._quantizer
+    channels = _channels(self)[index]
+    value = value if isinstance(value, Tensor) else _C.tensor(value, dtype=_C.float32)
+    inverse, zeros = (t[channels] for t in (ops["reciprocal"](quantizer.scales.float()), quantizer.zero_points.float()))
+    floats = quantizer.zero_points.dtype.is_floating_point
+    numbers = value.detach().float().expand(channels.shape)
+    self._value[index] = to_integers(numbers, self.dtype, inverse, zeros, floats)
+
+
+def index_put_(self, indices, values, accumulate=False):
+    """Assignment to items by tensors of indices. RuntimeError: values are to be added."""
+    if accumulate:
+        raise RuntimeError("index_put for quantized tensors is currently only supported for accumulate=False")
+    put(self, tuple(indices), values)
+    return self
+
+
+def index_put(self, indices, values, accumulate=False):
+    """The tensor with other items: `index_put_` of a copy."""
+    return index_put_(self.clone(), indices, values, accumulate)
+
+
+def unsqueeze(self, dim):
+    """A dimension of size one more; channels stay those of their dimension."""
+    integers, quantizer = self._value.unsqueeze(dim), self._quantizer
+    if not isinstance(quantizer, PerTensor):
+        at = dim % integers.dim()
+        quantizer = quantizer._replace(axis=quantizer.axis + (at <= quantizer.axis))
+    return made(integers, quantizer, self.dtype)
 
 
 def masked_fill(self, mask, value):

@@ -10,7 +10,7 @@ from .. import _C, _conversions
 from .._C import Tensor
 from ..sparse._protocols import Protocols as _Protocols
 from ..sparse._protocols import asked
-from ._quantizer import PerTensor
+from ._quantizer import PER_BYTE, PerTensor, packed, unpacked
 
 
 def _refused(name):
@@ -48,7 +48,8 @@ class Protocols(_Protocols):
         """The storage of the integers, as elements of the quantised dtype."""
         from ..storage import TypedStorage
 
-        return TypedStorage(wrap_storage=self._value.untyped_storage(), dtype=self.dtype)
+        kept = self._value if self.dtype not in PER_BYTE else packed(self._value.contiguous(), self.dtype)
+        return TypedStorage(wrap_storage=kept.untyped_storage(), dtype=self.dtype)
 
     storage = _typed_storage
 
@@ -83,6 +84,10 @@ class Protocols(_Protocols):
         self._value.resize_(*size)
         self._set(with_value(self, self._value))
         return self
+
+    def resize(self, *size: Any) -> Any:
+        """A view of another shape with as many elements."""
+        return self.clone().resize_(*size)
 
     def is_signed(self) -> NoReturn:
         """RuntimeError, as in PyTorch."""
@@ -206,7 +211,9 @@ class Protocols(_Protocols):
             return (_rebuild_parameter, (self.detach(), self.requires_grad, OrderedDict()))
         quantizer = self._quantizer
         params = (quantizer.scheme, *quantizer[: 2 if isinstance(quantizer, PerTensor) else 3])
-        where = (self.storage_offset(), tuple(self.shape), self.stride())
+        several = self.dtype in PER_BYTE
+        where = (0 if several else self.storage_offset(), tuple(self.shape))
+        where = (*where, self._value.contiguous().stride() if several else self.stride())
         return (_rebuild_qtensor, (self._typed_storage(), *where, params, False, OrderedDict()))
 
 
@@ -216,7 +223,7 @@ for _name in (
 ).split():
     setattr(Protocols, _name, asked(_name))
 for _name in (
-    "is_set_to set_ resize resize_as new new_empty new_zeros new_full new_empty_strided map_ map2_ apply_ to_dense to_sparse "
+    "is_set_to set_ resize_as new new_empty new_zeros new_full new_empty_strided map_ map2_ apply_ to_dense to_sparse "
     "to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc to_mkldnn sparse_mask"
 ).split():
     setattr(Protocols, _name, _refused(_name))
@@ -244,7 +251,11 @@ def rebuilt(storage, offset, size, stride, params):
     from ._tensor import made
 
     dtype = storage.dtype
-    integers = _C._over_storage(storage.untyped()._tensor, stored(dtype)[0], offset, list(size), list(stride))
+    whole = storage.untyped()
+    if dtype in PER_BYTE:
+        integers = unpacked(whole._as(dtype), dtype, tuple(size))
+    else:
+        integers = _C._over_storage(whole._tensor, stored(dtype)[0], offset, list(size), list(stride))
     if params[0] is _formats.per_tensor_affine:
         return made(integers, PerTensor(float(params[1]), int(params[2])), dtype)
     scales, zero_points, axis = params[1:]

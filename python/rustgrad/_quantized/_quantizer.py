@@ -18,8 +18,12 @@ STORED = {
     _C.quint8: (_C.uint8, 0, 255),
     _C.qint8: (_C.int8, -128, 127),
     _C.qint32: (_C.int32, -(1 << 31), (1 << 31) - 1),
+    # Several in a byte in files and in `int_repr`; in memory each has its own.
+    _C.quint4x2: (_C.uint8, 0, 15),
+    _C.quint2x4: (_C.uint8, 0, 3),
 }
-_OF_INTEGERS = {stored: dtype for dtype, (stored, _, _) in STORED.items()}
+_OF_INTEGERS = {_C.uint8: _C.quint8, _C.int8: _C.qint8, _C.int32: _C.qint32}
+PER_BYTE = {_C.quint4x2: 2, _C.quint2x4: 4}
 
 
 def f32(number):
@@ -32,10 +36,6 @@ def f32(number):
 
 def stored(dtype):
     """The dtype of the integers of a quantised dtype, their least and their greatest. RuntimeError: it is no quantised dtype."""
-    if dtype in (_C.quint4x2, _C.quint2x4):
-        raise NotImplementedError(
-            f"quantize: several integers in a byte ({dtype}) are not supported; expected torch.quint8, torch.qint8 or torch.qint32"
-        )
     if dtype not in STORED:
         raise RuntimeError(
             f"ScalarType {dtype._scalar_type_name} is not supported in new_qtensor; expected torch.quint8, torch.qint8 or "
@@ -67,6 +67,23 @@ def to_integers(x, dtype, inverse, zero_point, float_zero_point=False):
         scaled = scaled.double()
     rounded = (scaled + zero_point).round_() if float_zero_point else scaled.round_().add_(zero_point)
     return rounded.nan_to_num_(nan=high, posinf=high, neginf=low).clamp_(low, high).to(kind)
+
+
+def packed(integers, dtype):
+    """Integers of fewer than eight bits as bytes: along the last dimension, the first in the lowest bits."""
+    each = PER_BYTE[dtype]
+    bits, rest = 8 // each, -integers.shape[-1] % each
+    filled = ops["cat"]([integers, integers.new_zeros((*integers.shape[:-1], rest))], -1) if rest else integers
+    parts = filled.to(_C.int32).unflatten(-1, (-1, each))
+    return (parts << (ops["arange"](each, dtype=_C.int32) * bits)).sum(-1).to(_C.uint8)
+
+
+def unpacked(data, dtype, size):
+    """The integers of a shape in bytes of `packed`."""
+    each = PER_BYTE[dtype]
+    bits, columns = 8 // each, size[-1] if size else 1
+    parts = (data.to(_C.int32)[:, None] >> (ops["arange"](each, dtype=_C.int32) * bits)) & ((1 << bits) - 1)
+    return parts.reshape(-1, -(-columns // each) * each)[:, :columns].reshape(size).to(_C.uint8)
 
 
 class PerTensor(NamedTuple):

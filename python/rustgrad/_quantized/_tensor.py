@@ -14,7 +14,7 @@ from ..sparse._grads import Opaque
 from ..sparse._protocols import others_decide
 from . import _printing
 from ._protocols import Protocols
-from ._quantizer import PerChannel, PerTensor
+from ._quantizer import PER_BYTE, PerChannel, PerTensor, packed
 
 _METHOD = "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
 
@@ -74,8 +74,8 @@ class QuantizedTensor(Protocols, Opaque, Tensor):
         return self._quantizer.dequantize(self._value)
 
     def int_repr(self) -> Tensor:
-        """A copy of the integers: uint8, int8 or int32."""
-        return self._value.clone()
+        """A copy of the integers: uint8, int8 or int32; of fewer than eight bits as bytes that hold several."""
+        return packed(self._value, self.dtype) if self.dtype in PER_BYTE else self._value.clone()
 
     def qscheme(self) -> Any:
         """`per_tensor_affine`, `per_channel_affine` or `per_channel_affine_float_qparams`."""

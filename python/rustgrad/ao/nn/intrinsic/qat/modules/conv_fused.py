@@ -41,6 +41,8 @@ class _BatchNormed:
     bias: Any
     training: bool
     freeze_bn: bool
+    # Whether a scale of zero is taken into account, which costs a second product.
+    _enable_slow_path_for_better_numerical_stability = False
 
     def _add_bn(self, bn, freeze_bn, qconfig):
         if not qconfig:
@@ -87,6 +89,8 @@ class _BatchNormed:
 
     def _normed(self, product):
         """Batch norm of `product(rounded weight)`, where the scale of batch norm is in the weight."""
+        if self._enable_slow_path_for_better_numerical_stability:
+            return self._normed_slowly(product)
         bn, dims = self.bn, self.weight.dim()
         factor = bn.weight / torch.sqrt(bn.running_var + bn.eps)
         folded = self.weight_fake_quant(self.weight * factor.reshape([-1] + [1] * (dims - 1)))  # type: ignore[operator]
@@ -95,6 +99,27 @@ class _BatchNormed:
         if self.bias is not None:
             made = made + self.bias.reshape(shape)
         return self.bn(made)
+
+    def _normed_slowly(self, product):
+        """`_normed` without a division by the scale: the statistics are those of a product with the float weight."""
+        bn, dims = self.bn, self.weight.dim()
+        if bn.training:
+            plain = product(self.weight)
+            others = [d for d in range(plain.dim()) if d != 1]
+            mean, var = plain.mean(others), plain.var(others, correction=0)
+            count = plain.numel() // plain.shape[1]
+            with torch.no_grad():
+                bn.num_batches_tracked.add_(1)
+                share = 1.0 / float(bn.num_batches_tracked) if bn.momentum is None else bn.momentum
+                shift = 0 if self.bias is None else self.bias
+                bn.running_mean.lerp_(mean + shift, share)
+                bn.running_var.lerp_(var * (count / max(count - 1, 1)), share)
+        else:
+            mean = bn.running_mean if self.bias is None else bn.running_mean - self.bias
+            var = bn.running_var
+        factor = bn.weight / torch.sqrt(var + bn.eps)
+        folded = self.weight_fake_quant(self.weight * factor.reshape([-1] + [1] * (dims - 1)))  # type: ignore[operator]
+        return product(folded) + (bn.bias - mean * factor).reshape([1, -1] + [1] * (dims - 2))
 
 
 def _copy_bn(made, bn):

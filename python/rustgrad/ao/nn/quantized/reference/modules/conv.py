@@ -43,11 +43,8 @@ class _ConvNd(_Reference):
 class _ConvTransposeNd(_Reference):
     def forward(self, x: Any, output_size: Any = None) -> Any:
         """The transposed convolution."""
-        dims = len(self.kernel_size)
-        padding = self._output_padding(
-            x, output_size, self.stride, self.padding, self.kernel_size, dims, self.dilation
-        )
-        op = getattr(F, f"conv_transpose{dims}d")
+        padding = self._output_padding(x, output_size)
+        op = getattr(F, f"conv_transpose{len(self.kernel_size)}d")
         return op(x, self.get_weight(), self.bias, self.stride, self.padding, padding, self.groups, self.dilation)
 
 
