@@ -188,6 +188,8 @@ _LAZY = {
         "_quantized._construct",
     ),
     "ScriptObject": "_quantized._script_object",
+    "quantized_gru": "_quantized._cells",
+    "quantized_lstm": "_quantized._cells",
     **dict.fromkeys(
         (
             "int_repr",

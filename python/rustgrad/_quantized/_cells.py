@@ -175,3 +175,26 @@ def run(kind, x, states, params, dropout, training, bidirectional, sizes=None):
         if dropout and training and layer < layers - 1:
             x = functional.dropout(x, dropout)
     return x, tuple(ops["stack"](list(column)) for column in zip(*ends, strict=True))
+
+
+def _network(kind):
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        names = ("hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
+        packed = bool(args) and isinstance(args[0], Tensor) and not args[0].dtype.is_floating_point
+        sizes, args = (args[0], args[1:]) if packed else (None, args)
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        states = tuple(given["hx"]) if kind == "LSTM" else (given["hx"],)
+        first = bool(given.get("batch_first")) and sizes is None
+        made, last = run(
+            kind, input.transpose(0, 1) if first else input, states, list(given["params"]), given.get("dropout", 0.0),
+            given.get("train", False), given.get("bidirectional", False), None if sizes is None else sizes.tolist(),
+        )  # fmt: skip
+        return (made.transpose(0, 1) if first else made, *last)
+
+    return function
+
+
+quantized_lstm, quantized_gru = _network("LSTM"), _network("GRU")
+quantized_lstm.__name__, quantized_gru.__name__ = "quantized_lstm", "quantized_gru"
+quantized_lstm.__doc__ = "An LSTM of cells of `make_quantized_cell_params_dynamic`: results and last states, as `nn.quantized.dynamic.LSTM`."
+quantized_gru.__doc__ = "A GRU of cells of `make_quantized_cell_params_dynamic`: results and the last state, as `nn.quantized.dynamic.GRU`."

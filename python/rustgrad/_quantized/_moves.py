@@ -207,6 +207,19 @@ def unsqueeze(self, dim):
     return made(integers, quantizer, self.dtype)
 
 
+def squeeze(self, dim=None):
+    """Dimensions of size one less. RuntimeError: one is that of the channels."""
+    quantizer = self._quantizer
+    integers = self._value.squeeze() if dim is None else self._value.squeeze(dim)
+    if isinstance(quantizer, PerTensor):
+        return with_value(self, integers)
+    given = range(self.dim()) if dim is None else [d % self.dim() for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    gone = [d for d in given if self.shape[d] == 1]
+    if quantizer.axis in gone:
+        raise RuntimeError("Squeeze is only possible on non-axis dimension for Per-Channel Quantized Tensors.")
+    return made(integers, quantizer._replace(axis=quantizer.axis - sum(d < quantizer.axis for d in gone)), self.dtype)
+
+
 def masked_fill(self, mask, value):
     """The tensor with the integer of a number where a mask is True."""
     return masked_fill_(self.clone(), mask, value)

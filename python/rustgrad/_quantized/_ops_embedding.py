@@ -5,6 +5,7 @@ A looked-up row is `scale * integer + bias` with `bias = -zero_point * scale`, b
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .. import _C
@@ -18,13 +19,13 @@ OPS: dict[str, Any] = {}
 
 
 class EmbeddingPackedParams:
-    """A weight (rows, features) of `quint8` with a scale and a float zero point for each row."""
+    """A weight (rows, features) of `quint8` or `quint4x2` with a scale and a float zero point for each row."""
 
     qualified = "quantized.EmbeddingPackedParamsBase"
 
     def __init__(self, weight: Tensor) -> None:
-        if not is_quantized(weight) or weight.dtype is not _C.quint8 or not isinstance(weight._quantizer, PerChannel):
-            raise RuntimeError("embedding_bag_prepack: expected a weight of quint8 with a scale for each row")
+        if not is_quantized(weight) or weight.dtype not in (_C.quint8, _C.quint4x2) or not isinstance(weight._quantizer, PerChannel):
+            raise RuntimeError("embedding_bag_prepack: expected a weight of quint8 or quint4x2 with a scale for each row")
         if weight.dim() != 2 or weight._quantizer.axis != 0:
             raise RuntimeError(f"embedding_bag_prepack: expected a matrix with scales along dimension 0, got {tuple(weight.shape)}")
         self._weight = weight
@@ -38,7 +39,7 @@ class EmbeddingPackedParams:
 
     def parts(self) -> Any:
         """The state of a pickle: a version, tensors, and the number of bits."""
-        return 1, [self._weight], [], [8]
+        return 1, [self._weight], [], [8 if self._weight.dtype is _C.quint8 else 4]
 
     def rows(self, indices: Tensor) -> Tensor:
         """The numbers of rows: shape (..., features)."""
@@ -55,6 +56,11 @@ def op(function):
     """Puts a function among the ops of the namespace, under its own name."""
     OPS[function.__name__] = function
     return function
+
+
+def _renamed(function):
+    """The same function under a name of its own: the weight says how many bits its integers have."""
+    return functools.wraps(function)(lambda *args, **kwargs: function(*args, **kwargs))
 
 
 @op
@@ -82,6 +88,9 @@ def embedding_bag_byte(
 ):  # fmt: skip
     """The sums of the rows of each bag, in float32: see `nn.functional.embedding_bag`."""
     return _bags(weight.rows(indices), indices, offsets, per_sample_weights, include_last_offset)
+
+
+OPS["embedding_4bit"], OPS["embedding_bag_4bit"] = _renamed(embedding_byte), _renamed(embedding_bag_byte)
 
 
 def _bags(rows, indices, offsets, per_sample_weights, include_last_offset):

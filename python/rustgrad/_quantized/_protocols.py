@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -24,6 +25,10 @@ def _refused(name):
     method.__name__ = name
     method.__doc__ = "NotImplementedError: call dequantize()."
     return method
+
+
+def _row_major(sizes):
+    return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
 
 
 class Protocols(_Protocols):
@@ -86,8 +91,16 @@ class Protocols(_Protocols):
         return self
 
     def resize(self, *size: Any) -> Any:
-        """A view of another shape with as many elements."""
-        return self.clone().resize_(*size)
+        """A tensor of another shape with as many elements, in the order of memory. RuntimeError: another number."""
+        sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+        if math.prod(sizes) != self.numel():
+            raise RuntimeError(
+                f"requested resize to {tuple(sizes)} ({math.prod(sizes)} elements in total), but the given tensor has a size of "
+                f"{tuple(self.shape)} ({self.numel()} elements)"
+            )
+        from ._tensor import with_value
+
+        return with_value(self, self._value.detach().as_strided(tuple(sizes), _row_major(sizes), self.storage_offset()))
 
     def is_signed(self) -> NoReturn:
         """RuntimeError, as in PyTorch."""

@@ -6,6 +6,7 @@ PyTorch's kernels, and only so are the integers the same. NaN becomes the greate
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any, NamedTuple
 
@@ -70,20 +71,20 @@ def to_integers(x, dtype, inverse, zero_point, float_zero_point=False):
 
 
 def packed(integers, dtype):
-    """Integers of fewer than eight bits as bytes: along the last dimension, the first in the lowest bits."""
-    each = PER_BYTE[dtype]
-    bits, rest = 8 // each, -integers.shape[-1] % each
-    filled = ops["cat"]([integers, integers.new_zeros((*integers.shape[:-1], rest))], -1) if rest else integers
-    parts = filled.to(_C.int32).unflatten(-1, (-1, each))
+    """Integers of fewer than eight bits as bytes of one dimension, the first in the lowest bits."""
+    each, flat = PER_BYTE[dtype], integers.reshape(-1)
+    bits, rest = 8 // each, -flat.numel() % each
+    filled = ops["cat"]([flat, flat.new_zeros(rest)]) if rest else flat
+    parts = filled.to(_C.int32).unflatten(0, (-1, each))
     return (parts << (ops["arange"](each, dtype=_C.int32) * bits)).sum(-1).to(_C.uint8)
 
 
 def unpacked(data, dtype, size):
     """The integers of a shape in bytes of `packed`."""
     each = PER_BYTE[dtype]
-    bits, columns = 8 // each, size[-1] if size else 1
+    bits = 8 // each
     parts = (data.to(_C.int32)[:, None] >> (ops["arange"](each, dtype=_C.int32) * bits)) & ((1 << bits) - 1)
-    return parts.reshape(-1, -(-columns // each) * each)[:, :columns].reshape(size).to(_C.uint8)
+    return parts.reshape(-1)[: math.prod(size)].reshape(size).to(_C.uint8)
 
 
 class PerTensor(NamedTuple):

@@ -35,6 +35,7 @@ _RULES = {
     "fill_": _moves.fill_,
     "index_put": _moves.index_put,
     "index_put_": _moves.index_put_,
+    "squeeze": _moves.squeeze,
     "unsqueeze": _moves.unsqueeze,
     "masked_fill": _moves.masked_fill,
     "masked_fill_": _moves.masked_fill_,

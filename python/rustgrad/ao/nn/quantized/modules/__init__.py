@@ -7,6 +7,7 @@ from typing import Any
 import rustgrad as torch
 
 from .....nn.modules.module import Module
+from .....nn.modules.pooling import MaxPool2d as MaxPool2d  # takes quantised tensors as it is
 from .activation import ELU, Hardswish, LeakyReLU, MultiheadAttention, PReLU, ReLU6, Sigmoid, Softmax
 from .batchnorm import BatchNorm2d, BatchNorm3d
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

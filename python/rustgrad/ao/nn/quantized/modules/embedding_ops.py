@@ -11,6 +11,8 @@ from .utils import _quantize_weight
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingPackedParams"]
 
+_DTYPES = (torch.quint8, torch.quint4x2)
+
 
 class EmbeddingPackedParams(nn.Module):
     """The weight of an embedding, as its look-up takes it."""
@@ -20,11 +22,11 @@ class EmbeddingPackedParams(nn.Module):
     def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = torch.quint8) -> None:
         super().__init__()
         self.dtype = dtype
-        if dtype != torch.quint8:
-            raise NotImplementedError(f"Unsupported dtype on quantized embedding! Supports quint8, got {dtype}.")
+        if dtype not in _DTYPES:
+            raise NotImplementedError(f"Unsupported dtype on quantized embedding! Supports quint8 and quint4x2, got {dtype}.")
         weight = torch._empty_per_channel_affine_quantized(
             [num_embeddings, embedding_dim], scales=torch.ones(num_embeddings), zero_points=torch.zeros(num_embeddings), axis=0,
-            dtype=torch.quint8,
+            dtype=dtype,
         )  # fmt: skip
         self.set_weight(weight.fill_(0))
 
@@ -72,7 +74,7 @@ class Embedding(nn.Module):
         if _weight is None:
             floats = torch.zeros(num_embeddings, embedding_dim)
             _weight = torch.quantize_per_channel(
-                floats, torch.ones(num_embeddings), torch.zeros(num_embeddings), 0, torch.quint8
+                floats, torch.ones(num_embeddings), torch.zeros(num_embeddings), 0, dtype
             )
         elif list(_weight.shape) != [num_embeddings, embedding_dim]:
             raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
@@ -117,8 +119,10 @@ class Embedding(nn.Module):
             if mod.qconfig is None or mod.qconfig.weight is None:
                 raise AssertionError("Embedding input float module must have a weight observer")
             observer = mod.qconfig.weight()
-        if observer.dtype != torch.quint8:
-            raise AssertionError(f"The only supported dtype for nnq.{cls.__name__} is torch.quint8, got {observer.dtype}")
+        if observer.dtype not in _DTYPES:
+            raise AssertionError(
+                f"The only supported dtype for nnq.{cls.__name__} is torch.quint8 and torch.quint4x2, got {observer.dtype}"
+            )
         if getattr(observer, "qscheme", None) != torch.per_channel_affine_float_qparams:
             raise AssertionError("Embedding quantization is only supported with float_qparams_weight_only_qconfig.")
         observer(mod.weight)
@@ -127,8 +131,9 @@ class Embedding(nn.Module):
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """The quantised module of a float one."""
-        made = cls(mod.num_embeddings, mod.embedding_dim)
-        made.set_weight(cls._quantised(mod))
+        weight = cls._quantised(mod)
+        made = cls(mod.num_embeddings, mod.embedding_dim, dtype=weight.dtype)
+        made.set_weight(weight)
         return made
 
     @classmethod
@@ -167,11 +172,12 @@ class EmbeddingBag(Embedding):
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """The quantised module of a float one."""
+        weight = cls._quantised(mod)
         made = cls(
             mod.num_embeddings, mod.embedding_dim, mod.max_norm, mod.norm_type, mod.scale_grad_by_freq, mod.mode, mod.sparse,
-            include_last_offset=mod.include_last_offset,
+            include_last_offset=mod.include_last_offset, dtype=weight.dtype,
         )  # fmt: skip
-        made.set_weight(cls._quantised(mod))
+        made.set_weight(weight)
         return made
 
     @classmethod

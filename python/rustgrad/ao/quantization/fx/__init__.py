@@ -1,0 +1,1 @@
+"""The passes of graph mode: fusion, observers, conversion. `quantize_fx` has the functions that programs call."""
