@@ -11,7 +11,7 @@ import types
 import warnings
 from collections import OrderedDict
 
-from . import _C, _conversions, _formats, _functions, _protocols, _quantized_methods, _sparse_methods, _spectral, storage
+from . import _C, _conversions, _formats, _functions, _protocols, _sparse_methods, _spectral, storage
 from ._absent import getattr_of
 from ._C import Tensor, ops
 
@@ -411,7 +411,7 @@ _NOT_OVERRIDDEN = {"__dir__", "_register", "_repr_html_", "_typed_storage", "as_
 
 
 def _install():
-    for body in (_Methods, _conversions.Methods, _protocols.Methods, _sparse_methods.Methods, _quantized_methods.Methods):
+    for body in (_Methods, _conversions.Methods, _protocols.Methods, _sparse_methods.Methods):
         for name, value in vars(body).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 if type(value).__name__ == "function":

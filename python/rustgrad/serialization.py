@@ -317,7 +317,9 @@ class _Reader:
             raise CheckpointError(f"a storage is of {str(dtype)[:100]}; expected a class of storages")
         if key not in self.storages:
             nbytes = size * (dtype.itemsize if dtype else 1)
-            self.storages[key] = _placed(self.fetch(key, nbytes, dtype and integers_of(dtype)), location, self.map_location)
+            self.storages[key] = _placed(
+                self.fetch(key, nbytes, dtype and integers_of(dtype)), location, self.map_location
+            )
         untyped = self.storages[key]
         if len(saved) > 5 and saved[5] is not None:
             untyped = self.slice_of(untyped, saved[5], size, dtype.itemsize if dtype else 1)

@@ -24,7 +24,9 @@ class CellParams:
 
     qualified = "rnn.CellParamsBase"
 
-    def __init__(self, kind: str, packed_ih: Any, packed_hh: Any, bias_ih: Any, bias_hh: Any, reduce_range: bool) -> None:
+    def __init__(
+        self, kind: str, packed_ih: Any, packed_hh: Any, bias_ih: Any, bias_hh: Any, reduce_range: bool
+    ) -> None:
         self.kind, self.reduce_range = kind, bool(reduce_range)
         self.packed_ih, self.packed_hh, self.bias_ih, self.bias_hh = packed_ih, packed_hh, bias_ih, bias_hh
 
@@ -109,7 +111,10 @@ def _cell_op(kind):
 
 
 OPS["quantized_lstm_cell_dynamic"], OPS["quantized_gru_cell_dynamic"] = _cell_op("LSTM"), _cell_op("GRU")
-OPS["quantized_rnn_tanh_cell_dynamic"], OPS["quantized_rnn_relu_cell_dynamic"] = _cell_op("RNN_TANH"), _cell_op("RNN_RELU")
+OPS["quantized_rnn_tanh_cell_dynamic"], OPS["quantized_rnn_relu_cell_dynamic"] = (
+    _cell_op("RNN_TANH"),
+    _cell_op("RNN_RELU"),
+)
 
 
 # --- layers --------------------------------------------------------------------------------------------------------
@@ -196,5 +201,9 @@ def _network(kind):
 
 quantized_lstm, quantized_gru = _network("LSTM"), _network("GRU")
 quantized_lstm.__name__, quantized_gru.__name__ = "quantized_lstm", "quantized_gru"
-quantized_lstm.__doc__ = "An LSTM of cells of `make_quantized_cell_params_dynamic`: results and last states, as `nn.quantized.dynamic.LSTM`."
-quantized_gru.__doc__ = "A GRU of cells of `make_quantized_cell_params_dynamic`: results and the last state, as `nn.quantized.dynamic.GRU`."
+quantized_lstm.__doc__ = (
+    "An LSTM of cells of `make_quantized_cell_params_dynamic`: results and last states, as `nn.quantized.dynamic.LSTM`."
+)
+quantized_gru.__doc__ = (
+    "A GRU of cells of `make_quantized_cell_params_dynamic`: results and the last state, as `nn.quantized.dynamic.GRU`."
+)

@@ -48,18 +48,14 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: _C.dtype
         RuntimeError: another dtype, or a zero point that is no integer of it.
     """
     if isinstance(input, (list, tuple)):
-        return tuple(
-            quantize_per_tensor(x, s, z, dtype) for x, s, z in zip(input, scale, zero_point, strict=True)
-        )
+        return tuple(quantize_per_tensor(x, s, z, dtype) for x, s, z in zip(input, scale, zero_point, strict=True))
     x = _checked(input, dtype)
     quantizer = PerTensor(float(scale), int(zero_point))
     quantizer.check(dtype)
     return made(quantizer.quantize(x, dtype), quantizer, dtype)
 
 
-def quantize_per_channel(
-    input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: _C.dtype
-) -> Tensor:
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: _C.dtype) -> Tensor:
     """A quantised tensor with a scale and a zero point for each index of the dimension `axis`.
 
     Args:

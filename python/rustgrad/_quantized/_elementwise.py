@@ -18,6 +18,12 @@ def again(self, numbers, quantizer=None):
     return made(quantizer.quantize(numbers, self.dtype), quantizer, self.dtype)
 
 
+def fused(q):
+    """The numbers as PyTorch's vectorised kernels take them: `scale * integer - scale * zero_point` with one rounding."""
+    scale = f32(q._per_tensor().scale)
+    return q._value.double().mul_(scale).sub_(f32(scale * q.q_zero_point())).float()
+
+
 def integer_of(self, number):
     """The integer that stands for a number in a tensor."""
     return self._per_tensor().quantize(_C.tensor(float(number), dtype=_C.float32), self.dtype).item()
@@ -59,7 +65,7 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """Of the numbers, with the parameters of the input."""
-    return _result(input, again(input, functional.leaky_relu(input.dequantize(), negative_slope)), inplace)
+    return _result(input, again(input, functional.leaky_relu(fused(input), negative_slope)), inplace)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -116,6 +122,7 @@ def equal(input, other):
 
 def ordered(op):
     """The rule of `sort`, `topk`, `max` and `min`: of the integers."""
+
     def rule(self, *args, **kwargs):
         self._per_tensor()
         if args and is_quantized(args[0]):
@@ -162,4 +169,3 @@ def full_like(value):
 def full_like_(input, fill_value, **kwargs):
     """A tensor of one number with the parameters of another one."""
     return empty_like(input, **kwargs).fill_(fill_value)
-

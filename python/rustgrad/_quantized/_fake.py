@@ -191,9 +191,7 @@ def _per_channel(input, scale, zero_point, axis, low, high):
     if scale.dtype != _C.float32:
         raise RuntimeError(f"Scale must be Float, found {scale.dtype._scalar_type_name}")
     if zero_point.dtype not in (_C.int32, _C.float32, _C.float16):
-        raise RuntimeError(
-            f"Zero-point must be Int32, Float or Half, found {zero_point.dtype._scalar_type_name}"
-        )
+        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {zero_point.dtype._scalar_type_name}")
     if scale.dim() != 1 or zero_point.dim() != 1:
         raise RuntimeError("scale and zero point should be 1-D tensors")
     if scale.numel() != zero_point.numel():
@@ -220,9 +218,7 @@ def _fake_quantize_learnable_per_tensor_affine(
 ) -> Tensor:
     """`fake_quantize_per_tensor_affine` with gradients of the scale and the zero point, each a tensor with one element."""
     _check_bounds(quant_min, quant_max)
-    return FakeQuantizeLearnablePerTensorAffine.apply(
-        self, scale, zero_point, None, quant_min, quant_max, grad_factor
-    )
+    return FakeQuantizeLearnablePerTensorAffine.apply(self, scale, zero_point, None, quant_min, quant_max, grad_factor)
 
 
 @overridable
@@ -233,9 +229,7 @@ def _fake_quantize_learnable_per_channel_affine(
     _check_bounds(quant_min, quant_max)
     if scale.numel() != self.shape[axis] or zero_point.numel() != self.shape[axis]:
         raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
-    return FakeQuantizeLearnablePerChannelAffine.apply(
-        self, scale, zero_point, axis, quant_min, quant_max, grad_factor
-    )
+    return FakeQuantizeLearnablePerChannelAffine.apply(self, scale, zero_point, axis, quant_min, quant_max, grad_factor)
 
 
 def _observe(x, running_min, running_max, constant, axis, per_row):
@@ -284,8 +278,6 @@ def _fused_moving_avg_obs_fq_helper(
     if per_row_fake_quant:
         return _per_channel(self, scale, zero_point, ch_axis, quant_min, quant_max)
     return _per_tensor(self, scale, zero_point, quant_min, quant_max)
-
-
 
 
 @overridable

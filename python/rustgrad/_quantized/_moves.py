@@ -156,7 +156,9 @@ def fill_(self, value):
 def put(self, index, value):
     """Assignment to items: of a number, of float32 numbers, or of a quantised tensor."""
     if not is_quantized(self):
-        raise RuntimeError("Copying from quantized Tensor to non-quantized Tensor is not allowed, please use dequantize")
+        raise RuntimeError(
+            "Copying from quantized Tensor to non-quantized Tensor is not allowed, please use dequantize"
+        )
     quantizer = self._quantizer
     if not isinstance(quantizer, PerTensor):
         _put_in_channels(self, index, value)
@@ -175,7 +177,9 @@ def put(self, index, value):
 def _put_in_channels(self, index, value):
     """`put` where each channel has a scale: elements take those of their channel."""
     if is_quantized(value):
-        raise RuntimeError("a quantised value is not assigned to a tensor with a scale for each channel. Hint: dequantize()")
+        raise RuntimeError(
+            "a quantised value is not assigned to a tensor with a scale for each channel. Hint: dequantize()"
+        )
     quantizer = self._quantizer
     channels = _channels(self)[index]
     value = value if isinstance(value, Tensor) else _C.tensor(value, dtype=_C.float32)
@@ -213,7 +217,11 @@ def squeeze(self, dim=None):
     integers = self._value.squeeze() if dim is None else self._value.squeeze(dim)
     if isinstance(quantizer, PerTensor):
         return with_value(self, integers)
-    given = range(self.dim()) if dim is None else [d % self.dim() for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    given = (
+        range(self.dim())
+        if dim is None
+        else [d % self.dim() for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    )
     gone = [d for d in given if self.shape[d] == 1]
     if quantizer.axis in gone:
         raise RuntimeError("Squeeze is only possible on non-axis dimension for Per-Channel Quantized Tensors.")

@@ -28,7 +28,9 @@ def quantised(numbers, scale, zero_point, dtype):
 def _pair(name, qa, qb):
     for q in (qa, qb):
         if not is_quantized(q):
-            raise RuntimeError(f"quantized::{name}: expected quantised tensors, got one of {getattr(q, 'dtype', type(q).__name__)}")
+            raise RuntimeError(
+                f"quantized::{name}: expected quantised tensors, got one of {getattr(q, 'dtype', type(q).__name__)}"
+            )
         if q.qscheme() is not qa.qscheme():
             raise RuntimeError("Both inputs to Add must have the same quantization scheme.")
         q._per_tensor()
@@ -47,13 +49,7 @@ def _sum(qa, qb, scale, zero_point, relu=False):
     if not isinstance(qb, Tensor):
         return _add_number(qa, float(qb), relu)
     _pair("add", qa, qb)
-    return _low(quantised(_fused(qa) + _fused(qb), scale, zero_point, qa.dtype), relu)
-
-
-def _fused(q):
-    """The numbers as PyTorch's sum takes them: `scale * integer - scale * zero_point` with one rounding."""
-    scale = f32(q.q_scale())
-    return q._value.double().mul_(scale).sub_(f32(scale * q.q_zero_point())).float()
+    return _low(quantised(_elementwise.fused(qa) + _elementwise.fused(qb), scale, zero_point, qa.dtype), relu)
 
 
 def _add_number(qa, number, relu=False):
@@ -77,7 +73,9 @@ def _product(qa, qb, scale, zero_point, relu=False):
     _pair("mul", qa, qb)
     a, b = (q._value.float().sub_(q.q_zero_point()) for q in (qa, qb))
     factor = f32(f32(f32(qa.q_scale()) * f32(qb.q_scale())) * f32(1.0 / f32(scale)))
-    result = made(to_integers(a * b, qa.dtype, factor, int(zero_point)), PerTensor(float(scale), int(zero_point)), qa.dtype)
+    result = made(
+        to_integers(a * b, qa.dtype, factor, int(zero_point)), PerTensor(float(scale), int(zero_point)), qa.dtype
+    )
     return _low(result, relu)
 
 
@@ -136,6 +134,22 @@ def cat(qx, dim, scale=None, zero_point=None):
 
 
 @op
+def cat_out(qx, dim, out):
+    """Tensors joined along a dimension, written to `out` with its parameters."""
+    result = _cat(qx, dim, out.q_scale(), out.q_zero_point(), False)
+    out._value.copy_(result._value)
+    return out
+
+
+@op
+def cat_relu_out(qx, dim, out):
+    """`relu` of `cat`, written to `out`."""
+    result = _cat(qx, dim, out.q_scale(), out.q_zero_point(), True)
+    out._value.copy_(result._value)
+    return out
+
+
+@op
 def cat_relu(qx, dim, scale=None, zero_point=None):
     """`relu` of `cat`."""
     return _cat(qx, dim, scale, zero_point, True)
@@ -185,7 +199,7 @@ def celu(self, output_scale, output_zero_point, alpha=1):
 @op
 def leaky_relu(qx, negative_slope, inplace, output_scale, output_zero_point):
     """`x if x > 0 else negative_slope * x`."""
-    y = functional.leaky_relu(qx.dequantize(), negative_slope)
+    y = functional.leaky_relu(_elementwise.fused(qx), negative_slope)
     result = quantised(y, output_scale, output_zero_point, qx.dtype)
     return qx.copy_(result) if inplace else result
 
@@ -246,7 +260,14 @@ def _batch_norm(qx, weight, bias, mean, var, eps, scale, zero_point, relu=False)
 
 def _add_norm(name, dims, relu):
     def function(
-        qx: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, eps: float, output_scale: float, output_zero_point: int
+        qx: Tensor,
+        weight: Any,
+        bias: Any,
+        mean: Tensor,
+        var: Tensor,
+        eps: float,
+        output_scale: float,
+        output_zero_point: int,
     ) -> Tensor:
         if dims is not None and qx.dim() not in dims:
             raise RuntimeError(f"quantized::{name}: expected an input of {dims[0]} dimensions, got {qx.dim()}")
@@ -279,4 +300,3 @@ def instance_norm(input, weight, bias, eps, output_scale, output_zero_point):
     """Each channel of each example normalised, of the numbers."""
     y = functional.group_norm(input.dequantize(), input.shape[1], weight, bias, eps)
     return quantised(y.detach(), output_scale, output_zero_point, input.dtype)
-

@@ -24,10 +24,18 @@ class EmbeddingPackedParams:
     qualified = "quantized.EmbeddingPackedParamsBase"
 
     def __init__(self, weight: Tensor) -> None:
-        if not is_quantized(weight) or weight.dtype not in (_C.quint8, _C.quint4x2) or not isinstance(weight._quantizer, PerChannel):
-            raise RuntimeError("embedding_bag_prepack: expected a weight of quint8 or quint4x2 with a scale for each row")
+        if (
+            not is_quantized(weight)
+            or weight.dtype not in (_C.quint8, _C.quint4x2)
+            or not isinstance(weight._quantizer, PerChannel)
+        ):
+            raise RuntimeError(
+                "embedding_bag_prepack: expected a weight of quint8 or quint4x2 with a scale for each row"
+            )
         if weight.dim() != 2 or weight._quantizer.axis != 0:
-            raise RuntimeError(f"embedding_bag_prepack: expected a matrix with scales along dimension 0, got {tuple(weight.shape)}")
+            raise RuntimeError(
+                f"embedding_bag_prepack: expected a matrix with scales along dimension 0, got {tuple(weight.shape)}"
+            )
         self._weight = weight
         quantizer = weight._quantizer
         self._scales = quantizer.scales.float()
@@ -87,7 +95,18 @@ def embedding_bag_byte(
     compressed_indices_mapping=None, include_last_offset=False,
 ):  # fmt: skip
     """The sums of the rows of each bag, in float32: see `nn.functional.embedding_bag`."""
-    return _bags(weight.rows(indices), indices, offsets, per_sample_weights, include_last_offset)
+    indices, kept = _kept(indices, pruned_weights, compressed_indices_mapping)
+    rows = weight.rows(indices)
+    rows = rows if kept is None else rows * kept
+    return _bags(rows, indices, offsets, per_sample_weights, include_last_offset)
+
+
+def _kept(indices, pruned, mapping):
+    """The places of rows in a weight of which some were left out, and whether each is there."""
+    if not pruned or mapping is None or mapping.numel() < 2:
+        return indices, None
+    places = mapping.index_select(0, indices.reshape(-1)).reshape(indices.shape)
+    return places.clamp(min=0), (places >= 0).float().unsqueeze(-1)
 
 
 OPS["embedding_4bit"], OPS["embedding_bag_4bit"] = _renamed(embedding_byte), _renamed(embedding_bag_byte)
@@ -139,6 +158,8 @@ def embedding_bag_byte_rowwise_offsets(
     compressed_indices_mapping=None, include_last_offset=False,
 ):  # fmt: skip
     """`embedding_bag_byte` of rows of `embedding_bag_byte_prepack`."""
+    indices, kept = _kept(indices, pruned_weights, compressed_indices_mapping)
     rows = embedding_bag_byte_unpack(weight.index_select(0, indices.reshape(-1)))
     rows = rows.reshape(*indices.shape, rows.shape[-1])
+    rows = rows if kept is None else rows * kept
     return _bags(rows, indices, offsets, per_sample_weights, include_last_offset)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _C
 from .._C import Tensor, ops
+from .._formats import per_tensor_affine
 from ..nn import functional
 from ._packed import ConvPackedParams, HalfPackedParams, LinearPackedParams, by_range, dynamic, requantized
 from ._quantizer import PerTensor, f32, to_integers
@@ -114,7 +114,9 @@ def linear_relu_dynamic_fp16(X, W_prepack):
 # --- convolutions ------------------------------------------------------------------------------------------------
 def _conv(n, qx, packed, scale, zero_point, relu=False, added=None):
     if qx.dim() != n + 2:
-        raise RuntimeError(f"quantized::conv{n}d(): Expected activation tensor to have {n + 2} dimensions, got {qx.dim()}.")
+        raise RuntimeError(
+            f"quantized::conv{n}d(): Expected activation tensor to have {n + 2} dimensions, got {qx.dim()}."
+        )
     if scale is None:
         raise RuntimeError(f"quantized::conv{n}d: expected an output scale and zero point")
     return requantized(packed, qx, 1, scale, zero_point, relu, added)
@@ -182,6 +184,8 @@ def matmul(qa, qb, scale, zero_point):
     for q in (qa, qb):
         if not is_quantized(q) or q.dtype is not qa.dtype:
             raise RuntimeError("quantized::matmul: expected two quantised tensors of one dtype")
+        if q.qscheme() is not per_tensor_affine:
+            raise RuntimeError("quantized::matmul: both operands must be per-tensor quantized")
     a, b = (q._value.double() - q._per_tensor().zero_point for q in (qa, qb))
     factor = qa.q_scale() * qb.q_scale() / scale
     quantizer = PerTensor(float(scale), int(zero_point))

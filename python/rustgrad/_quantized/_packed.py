@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C
-from .._C import Tensor, ops
+from .._C import Tensor
 from ..nn import functional
 from ._quantizer import PerChannel, PerTensor, f32, to_integers
 from ._script_object import CLASSES
@@ -39,7 +39,9 @@ class Packed:
             raise RuntimeError(f"prepack: expected a weight of dtype qint8, got {weight.dtype}")
         quantizer = weight._quantizer
         if isinstance(quantizer, PerChannel) and quantizer.axis != channels:
-            raise RuntimeError(f"prepack: expected scales along dimension {channels} of the weight, got {quantizer.axis}")
+            raise RuntimeError(
+                f"prepack: expected scales along dimension {channels} of the weight, got {quantizer.axis}"
+            )
         if isinstance(quantizer, PerTensor):
             # The products have it in float32, and so it is given back.
             weight = made(weight._value, quantizer._replace(scale=f32(quantizer.scale)), weight.dtype)

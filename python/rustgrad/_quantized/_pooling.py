@@ -105,4 +105,6 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         )
     zero = input._per_tensor().zero_point
     wide = _C.float64 if mode != "bilinear" else _C.float32
-    return _integers(input, interpolate(input._value.to(wide), size, scale_factor, mode, align_corners, **options) - zero)
+    return _integers(
+        input, interpolate(input._value.to(wide), size, scale_factor, mode, align_corners, **options) - zero
+    )

@@ -43,7 +43,11 @@ class Protocols(_Protocols):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the integers lie in the order of a memory format."""
-        return self._value.is_contiguous() if memory_format is None else self._value.is_contiguous(memory_format=memory_format)
+        return (
+            self._value.is_contiguous()
+            if memory_format is None
+            else self._value.is_contiguous(memory_format=memory_format)
+        )
 
     def dim_order(self, *, ambiguity_check: Any = False) -> tuple[int, ...]:
         """The dimensions from the slowest in memory to the fastest."""

@@ -22,6 +22,7 @@ _RULES = {
     "nn.functional.relu6": _elementwise.relu6,
     "nn.functional.hardtanh": _elementwise.hardtanh,
     "nn.functional.leaky_relu": _elementwise.leaky_relu,
+    "threshold": _elementwise.threshold,
     "nn.functional.threshold": _elementwise.threshold,
     "nn.functional.gelu": _elementwise.gelu,
     "clamp": _elementwise.clamp,
@@ -109,8 +110,14 @@ def table():
         found.update(dict.fromkeys(places(name), rule))
     found[Tensor.__setitem__] = _moves.put
     # Ops of `ops.quantized` take quantised tensors themselves.
-    found.update({op: op for op in _ops.table().values()})
+    found.update({op: op for op in _own_ops()})
     return {op: named(rule) for op, rule in found.items()}
+
+
+@functools.cache
+def _own_ops():
+    """The ops of `ops.quantized`, which write to `out` themselves."""
+    return frozenset(_ops.table().values())
 
 
 def call(function, args, kwargs):
@@ -124,7 +131,8 @@ def call(function, args, kwargs):
     name = name_of(function)
     if rule is None:
         refuse(name)
-    if kwargs.get("out") is not None:
-        refuse(f"{name}.out")
-    kwargs.pop("out", None)
+    if function not in _own_ops():
+        if kwargs.get("out") is not None:
+            refuse(f"{name}.out")
+        kwargs.pop("out", None)
     return rule(*args, **kwargs)

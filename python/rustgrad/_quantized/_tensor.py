@@ -91,7 +91,9 @@ class QuantizedTensor(Protocols, Opaque, Tensor):
 
     def _per_tensor(self):
         if not isinstance(self._quantizer, PerTensor):
-            raise RuntimeError(f"Expected quantizer->qscheme() == kPerTensorAffine to be true, but got false.  {_METHOD}")
+            raise RuntimeError(
+                f"Expected quantizer->qscheme() == kPerTensorAffine to be true, but got false.  {_METHOD}"
+            )
         return self._quantizer
 
     def _per_channel(self):

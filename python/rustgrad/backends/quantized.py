@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
-__all__ = ["engine", "supported_engines"]
+__all__: list[str] = []
 
 _ENGINES = ["qnnpack", "onednn", "x86", "fbgemm"]
 

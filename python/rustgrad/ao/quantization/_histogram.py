@@ -69,9 +69,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
             return x_orig
         new_low, new_high = torch.min(self.min_val, low), torch.max(self.max_val, high)
         update = self._counts(x, new_low, new_high)
-        combined = self._combine_histograms(
-            self.histogram, self.min_val, self.max_val, update, new_low, new_high
-        )
+        combined = self._combine_histograms(self.histogram, self.min_val, self.max_val, update, new_low, new_high)
         self.histogram.detach_().resize_(combined.shape)
         self.histogram.copy_(combined)
         self._set_range(new_low, new_high)
@@ -111,9 +109,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
             return one * torch.sum(orig_hist) + update_hist
         if not (update_min <= orig_min and update_max >= orig_max):
             raise AssertionError("the range of the second histogram does not hold that of the first")
-        moved = self._upscale_histogram(
-            orig_hist.to(torch.float32), orig_min, orig_max, update_min, update_max
-        )
+        moved = self._upscale_histogram(orig_hist.to(torch.float32), orig_min, orig_max, update_min, update_max)
         return update_hist + moved
 
     # --- the range ---------------------------------------------------------------------------------------------
@@ -177,7 +173,9 @@ class HistogramObserver(UniformQuantizationObserverBase):
                 "and zero point ",
                 stacklevel=2,
             )
-            return torch.tensor([1.0], device=self.min_val.device.type), torch.tensor([0], device=self.min_val.device.type)
+            return torch.tensor([1.0], device=self.min_val.device.type), torch.tensor(
+                [0], device=self.min_val.device.type
+            )
         if self.bins != len(self.histogram):
             raise AssertionError(
                 "The number of bins in histogram should be equal to the number of bins supplied while making this observer"

@@ -139,7 +139,8 @@ class FakeQuantize(FakeQuantizeBase):
         self.ch_axis = getattr(made, "ch_axis", -1)
         if not (_is_per_channel(self.qscheme) or _is_per_tensor(self.qscheme)):
             raise AssertionError(
-                "Only per channel and per tensor quantization are supported in fake quantize got qscheme: " + str(self.qscheme)
+                "Only per channel and per tensor quantization are supported in fake quantize got qscheme: "
+                + str(self.qscheme)
             )
         self.is_per_channel = _is_per_channel(self.qscheme)
 
@@ -223,7 +224,11 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
     """`FakeQuantize` with a moving average of ranges, in one function: see `fused_moving_avg_obs_fake_quant`."""
 
     def __init__(
-        self, observer: Any = MovingAverageMinMaxObserver, quant_min: int = 0, quant_max: int = 255, **observer_kwargs: Any
+        self,
+        observer: Any = MovingAverageMinMaxObserver,
+        quant_min: int = 0,
+        quant_max: int = 255,
+        **observer_kwargs: Any,
     ) -> None:
         super().__init__(observer, quant_min, quant_max, **observer_kwargs)
         if not isinstance(
@@ -268,7 +273,12 @@ default_weight_fake_quant = FakeQuantize.with_args(
     reduce_range=False,
 )  # fmt: skip
 default_dynamic_fake_quant = FakeQuantize.with_args(
-    observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, is_dynamic=True, dtype=torch.quint8, averaging_constant=1
+    observer=MovingAverageMinMaxObserver,
+    quant_min=0,
+    quant_max=255,
+    is_dynamic=True,
+    dtype=torch.quint8,
+    averaging_constant=1,
 )
 default_fixed_qparams_range_neg1to1_fake_quant = FixedQParamsFakeQuantize.with_args(
     observer=default_fixed_qparams_range_neg1to1_observer
@@ -291,13 +301,22 @@ default_embedding_fake_quant_4bit = FakeQuantize.with_args(
     dtype=torch.quint4x2, averaging_constant=1,
 )  # fmt: skip
 default_histogram_fake_quant = FakeQuantize.with_args(
-    observer=HistogramObserver, quant_min=0, quant_max=255, dtype=torch.quint8, qscheme=torch.per_tensor_affine, reduce_range=True
+    observer=HistogramObserver,
+    quant_min=0,
+    quant_max=255,
+    dtype=torch.quint8,
+    qscheme=torch.per_tensor_affine,
+    reduce_range=True,
 )
 default_fused_act_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
     observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, dtype=torch.quint8
 )
 default_fused_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
-    observer=MovingAverageMinMaxObserver, quant_min=-128, quant_max=127, dtype=torch.qint8, qscheme=torch.per_tensor_symmetric
+    observer=MovingAverageMinMaxObserver,
+    quant_min=-128,
+    quant_max=127,
+    dtype=torch.qint8,
+    qscheme=torch.per_tensor_symmetric,
 )
 default_fused_per_channel_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
     observer=MovingAveragePerChannelMinMaxObserver, quant_min=-128, quant_max=127, dtype=torch.qint8,

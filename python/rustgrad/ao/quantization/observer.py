@@ -567,9 +567,7 @@ def load_observer_state_dict(mod: Module, obs_dict: Any) -> None:
     for name, module in mod.named_modules():
         prefix = f"{name}."
         if _is_activation_post_process(module):
-            module._load_from_state_dict(
-                obs_dict, prefix, metadata.get(name, {}), False, missing, unexpected, []
-            )
+            module._load_from_state_dict(obs_dict, prefix, metadata.get(name, {}), False, missing, unexpected, [])
     for k in missing:
         if "observer" in k or "activation_post_process" in k:
             raise Exception(f"Missing keys for observer {k} in state_dict")  # noqa: TRY002

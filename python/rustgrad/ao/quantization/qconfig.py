@@ -100,9 +100,7 @@ class QConfigDynamic(namedtuple("QConfigDynamic", ["activation", "weight"])):  #
 
 
 default_qconfig = QConfig(activation=_observers.default_observer, weight=_observers.default_weight_observer)
-default_debug_qconfig = QConfig(
-    weight=_observers.default_weight_observer, activation=_observers.default_debug_observer
-)
+default_debug_qconfig = QConfig(weight=_observers.default_weight_observer, activation=_observers.default_debug_observer)
 default_per_channel_qconfig = QConfig(
     activation=_observers.default_observer, weight=_observers.default_per_channel_weight_observer
 )
@@ -139,7 +137,12 @@ default_reuse_input_qconfig = QConfig(activation=_observers.default_reuse_input_
 default_quint8_weight_qconfig = QConfig(activation=HistogramObserver, weight=MinMaxObserver)
 _SYMMETRIC = HistogramObserver.with_args(dtype=torch.qint8, reduce_range=False, eps=2**-12)
 _SYMMETRIC_FAKE = FusedMovingAvgObsFakeQuantize.with_args(
-    observer=MovingAverageMinMaxObserver, quant_min=-128, quant_max=127, dtype=torch.qint8, reduce_range=False, eps=2**-12
+    observer=MovingAverageMinMaxObserver,
+    quant_min=-128,
+    quant_max=127,
+    dtype=torch.qint8,
+    reduce_range=False,
+    eps=2**-12,
 )
 default_symmetric_qnnpack_qconfig = QConfig(
     activation=_SYMMETRIC, weight=_observers.weight_observer_range_neg_127_to_127
@@ -163,9 +166,7 @@ _default_fp32_placeholder_qconfig = QConfig(
     activation=PlaceholderObserver.with_args(dtype=torch.float32),
     weight=PlaceholderObserver.with_args(dtype=torch.float32),
 )
-_default_quint8_placeholder_qconfig = QConfig(
-    activation=PlaceholderObserver.with_args(dtype=torch.quint8), weight=None
-)
+_default_quint8_placeholder_qconfig = QConfig(activation=PlaceholderObserver.with_args(dtype=torch.quint8), weight=None)
 
 
 def _check_backend(backend):
@@ -246,9 +247,7 @@ def _assert_valid_qconfig(qconfig: Any, mod: Module) -> None:
     names = ("ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
     if any(isinstance(mod, getattr(torch.nn, name)) for name in names) and qconfig.weight is not None:
         weight = qconfig.weight()
-        if isinstance(
-            weight, (_observers.PerChannelMinMaxObserver, _observers.MovingAveragePerChannelMinMaxObserver)
-        ):
+        if isinstance(weight, (_observers.PerChannelMinMaxObserver, _observers.MovingAveragePerChannelMinMaxObserver)):
             raise AssertionError("Per channel weight observer is not supported yet for ConvTranspose{n}d.")
 
 

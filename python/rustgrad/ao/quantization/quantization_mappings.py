@@ -80,7 +80,9 @@ DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: dict[Callable[..., Any], Any] = {
     **_alike("Linear ReLU6 PReLU", nn, nnq),
     nnq.FloatFunctional: nnq.QFunctional,
     **_alike(
-        "BNReLU2d BNReLU3d ConvReLU1d ConvReLU2d ConvReLU3d ConvAdd2d ConvAddReLU2d LinearReLU LinearLeakyReLU LinearTanh", nni, nniq
+        "BNReLU2d BNReLU3d ConvReLU1d ConvReLU2d ConvReLU3d ConvAdd2d ConvAddReLU2d LinearReLU LinearLeakyReLU LinearTanh",
+        nni,
+        nniq,
     ),
     nniqat.ConvBn1d: nnq.Conv1d,
     nniqat.ConvBn2d: nnq.Conv2d,
@@ -98,7 +100,9 @@ DEFAULT_QAT_MODULE_MAPPINGS: dict[Callable[..., Any], Any] = {
     **_alike("Conv2d Conv3d Linear", nn, nnqat),
     NonDynamicallyQuantizableLinear: nnqat.Linear,
     **_alike(
-        "ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d ConvReLU2d ConvReLU3d LinearReLU LinearBn1d", nni, nniqat
+        "ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d ConvReLU2d ConvReLU3d LinearReLU LinearBn1d",
+        nni,
+        nniqat,
     ),
 }
 DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[Callable[..., Any], Any] = {

@@ -80,16 +80,16 @@ def _propagate_qconfig_helper(
     custom = prepare_custom_config_dict or {}
     for name, child in module.named_children():
         path = f"{prefix}.{name}" if prefix else name
-        if name in custom.get("non_traceable_module_name", []) or type(child) in custom.get("non_traceable_module_class", []):
+        if name in custom.get("non_traceable_module_name", []) or type(child) in custom.get(
+            "non_traceable_module_class", []
+        ):
             continue
         _propagate_qconfig_helper(child, qconfig_dict, module.qconfig, path, prepare_custom_config_dict)
 
 
 def propagate_qconfig_(module: Module, qconfig_dict: Any = None, prepare_custom_config_dict: Any = None) -> None:
     """Gives each submodule the attribute `qconfig`: its own, that of its name or class in the dictionary, or its parent's."""
-    _propagate_qconfig_helper(
-        module, qconfig_dict or {}, prepare_custom_config_dict=prepare_custom_config_dict or {}
-    )
+    _propagate_qconfig_helper(module, qconfig_dict or {}, prepare_custom_config_dict=prepare_custom_config_dict or {})
 
 
 # --- observers -----------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def _add_observer_(
         elif _needs_observer(child) and kind in custom:
             observed = custom[kind].from_float(child)
             setattr(module, name, observed)
-            if custom[kind] not in no_observer_set():
+            if not issubclass(custom[kind], tuple(no_observer_set())):
                 _insert_observer(observed, device)
         else:
             _add_observer_(child, listed, non_leaf_module_list, device, custom)
@@ -412,7 +412,9 @@ def quantize_dynamic(
 def _get_observer_dict(mod, target_dict, prefix=""):
     """Collects the observers of a model by their paths."""
     if hasattr(mod, "activation_post_process"):
-        target_dict[f"{prefix}.activation_post_process" if prefix else "activation_post_process"] = mod.activation_post_process
+        target_dict[f"{prefix}.activation_post_process" if prefix else "activation_post_process"] = (
+            mod.activation_post_process
+        )
     for name, child in mod.named_children():
         _get_observer_dict(child, target_dict, f"{prefix}.{name}" if prefix else name)
 

@@ -83,7 +83,11 @@ def prepare_fx(
 
 
 def prepare_qat_fx(
-    model: Module, qconfig_mapping: Any, example_inputs: Any, prepare_custom_config: Any = None, backend_config: Any = None
+    model: Module,
+    qconfig_mapping: Any,
+    example_inputs: Any,
+    prepare_custom_config: Any = None,
+    backend_config: Any = None,
 ) -> GraphModule:
     """The graph module of a model in `train` mode that rounds as the quantised one would: see `prepare_fx`."""
     return _prepared(model, qconfig_mapping, prepare_custom_config, True)

@@ -196,7 +196,9 @@ def get_swapped_custom_module_class(custom_module: Any, custom_module_class_mapp
     kind = get_quant_type(qconfig)
     mapping = custom_module_class_mapping.get(kind, {})
     if type(custom_module) not in mapping:
-        raise AssertionError(f"did not find corresponding observed module class for {type(custom_module)} in mapping: {mapping}")
+        raise AssertionError(
+            f"did not find corresponding observed module class for {type(custom_module)} in mapping: {mapping}"
+        )
     return mapping[type(custom_module)]
 
 
@@ -215,7 +217,9 @@ def check_min_max_valid(min_val: Any, max_val: Any) -> bool:
     if min_val.dim() == 0 or max_val.dim() == 0:
         if min_val == float("inf") and max_val == float("-inf"):
             warnings.warn(
-                "must run observer before calling calculate_qparams. Returning default values.", UserWarning, stacklevel=2
+                "must run observer before calling calculate_qparams. Returning default values.",
+                UserWarning,
+                stacklevel=2,
             )
             return False
         if not min_val <= max_val:
@@ -241,7 +245,9 @@ def calculate_qmin_qmax(
         if quant_min is not None and quant_max is not None:
             initial_low, initial_high = quant_min, quant_max
         span = initial_high - initial_low + 1
-        limit = 2**32 if dtype in (torch.qint32, torch.int32) else 2**16 if dtype in (torch.int16, torch.uint16) else 256
+        limit = (
+            2**32 if dtype in (torch.qint32, torch.int32) else 2**16 if dtype in (torch.int16, torch.uint16) else 256
+        )
         if not 0 < span <= limit:
             raise AssertionError(
                 f"quantization range should be positive and not exceed the maximum bit range (={limit})."

@@ -110,7 +110,9 @@ def conv3d(
     return _conv(3, input, weight, bias, stride, padding, dilation, groups, padding_mode, scale, zero_point, dtype)
 
 
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None) -> Any:
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
+) -> Any:
     """Resizing, with the scale of the input. ValueError: it is not quantised."""
     _check("interpolate", input)
     return F.interpolate(input, size, scale_factor, mode, align_corners)
@@ -201,7 +203,9 @@ def clamp(input: Any, min_: float, max_: float) -> Any:
     return torch.clamp(input, min_, max_)
 
 
-def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None) -> Any:
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
+) -> Any:
     """Deprecated: `interpolate`."""
     warnings.warn(
         "nn.quantized.functional.upsample is deprecated. Use nn.quantized.functional.interpolate instead.", stacklevel=2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any
 
 import rustgrad as torch
 
@@ -53,7 +52,13 @@ FIXED_METHODS = {"sigmoid", "sigmoid_", "tanh", "tanh_"}
 ADDS, MULS = {operator.add, torch.add, operator.iadd}, {operator.mul, torch.mul, operator.imul}
 BINARY_METHODS = {"add": "add", "add_": "add", "mul": "mul", "mul_": "mul"}
 CATS = {torch.cat, torch.concat}
-NORMS = {F.layer_norm: "layer_norm", F.instance_norm: "instance_norm", F.hardswish: "hardswish", F.elu: "elu", F.leaky_relu: "leaky_relu"}
+NORMS = {
+    F.layer_norm: "layer_norm",
+    F.instance_norm: "instance_norm",
+    F.hardswish: "hardswish",
+    F.elu: "elu",
+    F.leaky_relu: "leaky_relu",
+}
 RELUS = {F.relu, torch.relu}
 
 
@@ -67,7 +72,7 @@ def is_relu(node, modules):
 
 
 def binary(node):
-    """"add" or "mul" of a node that is one, else None."""
+    """ "add" or "mul" of a node that is one, else None."""
     if node.op == "call_function":
         return "add" if node.target in ADDS else "mul" if node.target in MULS else None
     return BINARY_METHODS.get(node.target) if node.op == "call_method" else None

@@ -72,7 +72,9 @@ class _Converter:
 
     # --- lowering ----------------------------------------------------------------------------------------------
     def _is_pair(self, node):
-        return getattr(node, "op", None) == "call_method" and node.target == "dequantize" and node.args[0] in self.qparams
+        return (
+            getattr(node, "op", None) == "call_method" and node.target == "dequantize" and node.args[0] in self.qparams
+        )
 
     def _quantiser(self, node):
         """The node that quantises the result of a node, if it is its only use."""

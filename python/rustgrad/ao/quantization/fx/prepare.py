@@ -90,7 +90,9 @@ class _Preparer:
         if kind == "dynamic" or not inputs:
             return
         reuse = isinstance(activation, ReuseInputObserver)
-        if kind in ("shared", "fixed", "op") and not all(n in self.observed or kind != "shared" or not reuse for n in inputs):
+        if kind in ("shared", "fixed", "op") and not all(
+            n in self.observed or kind != "shared" or not reuse for n in inputs
+        ):
             return
         for source in inputs:
             if source not in self.observed:

@@ -38,7 +38,9 @@ def _fused(name, names, *kinds):
         for module, kind in zip(modules, kinds, strict=True):
             if not isinstance(module, kind):
                 wanted = ", ".join(k.__name__ for k in kinds)
-                raise AssertionError(f"{name}: Incorrect types for input modules; expected {wanted}, got {type(module).__name__}")
+                raise AssertionError(
+                    f"{name}: Incorrect types for input modules; expected {wanted}, got {type(module).__name__}"
+                )
         _FusedModule.__init__(self, *modules)
 
     __init__.__doc__ = f"{names}, in this order. AssertionError: a module of another class."

@@ -96,7 +96,10 @@ class MultiheadAttention(nn.MultiheadAttention):
         q = heads(self.linear_Q(query), self.dequant_q) * (1.0 / math.sqrt(head))
         k, v = heads(self.linear_K(key), self.dequant_k), heads(self.linear_V(value), self.dequant_v)
         if self.bias_k is not None:
-            extra = (x.repeat(1, batch, 1).view(1, batch * self.num_heads, head).transpose(0, 1) for x in (self.bias_k, self.bias_v))
+            extra = (
+                x.repeat(1, batch, 1).view(1, batch * self.num_heads, head).transpose(0, 1)
+                for x in (self.bias_k, self.bias_v)
+            )
             k, v = (torch.cat([x, more], 1) for x, more in zip((k, v), extra, strict=True))
         if self.add_zero_attn:
             k, v = (torch.cat([x, torch.zeros(x.shape[0], 1, head)], 1) for x in (k, v))

@@ -39,13 +39,20 @@ class LSTMCell(nn.Module):
         if split_gates:
             names = ("input", "forget", "cell", "output")
             self.igates: Any = nn.ModuleDict({n: nn.Linear(input_dim, hidden_dim, bias=bias, **options) for n in names})
-            self.hgates: Any = nn.ModuleDict({n: nn.Linear(hidden_dim, hidden_dim, bias=bias, **options) for n in names})
+            self.hgates: Any = nn.ModuleDict(
+                {n: nn.Linear(hidden_dim, hidden_dim, bias=bias, **options) for n in names}
+            )
             self.gates: Any = nn.ModuleDict({n: _functional() for n in names})
         else:
             self.igates = nn.Linear(input_dim, 4 * hidden_dim, bias=bias, **options)
             self.hgates = nn.Linear(hidden_dim, 4 * hidden_dim, bias=bias, **options)
             self.gates = _functional()
-        self.input_gate, self.forget_gate, self.cell_gate, self.output_gate = nn.Sigmoid(), nn.Sigmoid(), nn.Tanh(), nn.Sigmoid()
+        self.input_gate, self.forget_gate, self.cell_gate, self.output_gate = (
+            nn.Sigmoid(),
+            nn.Sigmoid(),
+            nn.Tanh(),
+            nn.Sigmoid(),
+        )
         self.fgate_cx, self.igate_cgate = _functional(), _functional()
         self.fgate_cx_igate_cgate, self.ogate_cy = _functional(), _functional()
         self.initial_hidden_state_qparams: tuple[float, int] = (1.0, 0)
@@ -104,9 +111,7 @@ class LSTMCell(nn.Module):
             raise AssertionError(f"Expected module type {cls._FLOAT_MODULE}, got {type(other)}")
         if not hasattr(other, "qconfig"):
             raise AssertionError("The float module must have 'qconfig'")
-        made = cls.from_params(
-            other.weight_ih, other.weight_hh, other.bias_ih, other.bias_hh, split_gates=split_gates
-        )
+        made = cls.from_params(other.weight_ih, other.weight_hh, other.bias_ih, other.bias_hh, split_gates=split_gates)
         made.qconfig = other.qconfig  # type: ignore[assignment]
         made.igates.qconfig = made.hgates.qconfig = other.qconfig
         return made

@@ -69,9 +69,7 @@ class Quantize(Module):
         options.pop("dtype", None)
         super().__init__()
         self.register_buffer("scale", torch.tensor([scale], **options))
-        self.register_buffer(
-            "zero_point", torch.tensor([zero_point], dtype=torch.long, **options)
-        )
+        self.register_buffer("zero_point", torch.tensor([zero_point], dtype=torch.long, **options))
         self.dtype = dtype
 
     def forward(self, X: Any) -> Any:

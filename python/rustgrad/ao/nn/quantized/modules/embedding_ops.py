@@ -23,7 +23,9 @@ class EmbeddingPackedParams(nn.Module):
         super().__init__()
         self.dtype = dtype
         if dtype not in _DTYPES:
-            raise NotImplementedError(f"Unsupported dtype on quantized embedding! Supports quint8 and quint4x2, got {dtype}.")
+            raise NotImplementedError(
+                f"Unsupported dtype on quantized embedding! Supports quint8 and quint4x2, got {dtype}."
+            )
         weight = torch._empty_per_channel_affine_quantized(
             [num_embeddings, embedding_dim], scales=torch.ones(num_embeddings), zero_points=torch.zeros(num_embeddings), axis=0,
             dtype=dtype,

@@ -14,7 +14,9 @@ __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 
 
 def _not_called(self, x):
-    raise RuntimeError(f"{type(self).__name__} is not intended to use the 'forward'. Please use the underlying operation")
+    raise RuntimeError(
+        f"{type(self).__name__} is not intended to use the 'forward'. Please use the underlying operation"
+    )
 
 
 class FXFloatFunctional(Module):

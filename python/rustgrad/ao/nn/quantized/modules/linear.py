@@ -97,7 +97,9 @@ class Linear(WeightedQuantizedModule):
         self.in_features, self.out_features = in_features, out_features
         bias = torch.zeros(out_features, dtype=torch.float) if bias_ else None
         if dtype == torch.qint8:
-            weight = torch._empty_affine_quantized([out_features, in_features], scale=1, zero_point=0, dtype=torch.qint8)
+            weight = torch._empty_affine_quantized(
+                [out_features, in_features], scale=1, zero_point=0, dtype=torch.qint8
+            )
             weight.fill_(0)
         elif dtype == torch.float16:
             weight = torch.zeros([out_features, in_features], dtype=torch.float)

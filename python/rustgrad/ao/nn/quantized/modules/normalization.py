@@ -44,7 +44,9 @@ class LayerNorm(OutputQParams, nn.LayerNorm):
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
         """The quantised module with the parameters of a float one."""
-        return cls(mod.normalized_shape, mod.weight, mod.bias, float(scale), int(zero_point), mod.eps, mod.elementwise_affine)
+        return cls(
+            mod.normalized_shape, mod.weight, mod.bias, float(scale), int(zero_point), mod.eps, mod.elementwise_affine
+        )
 
 
 class GroupNorm(OutputQParams, nn.GroupNorm):
@@ -90,9 +92,7 @@ class _InstanceNorm(OutputQParams):
 
     def forward(self, input: Any) -> Any:
         """A quantised tensor."""
-        return torch.ops.quantized.instance_norm(
-            input, self.weight, self.bias, self.eps, self.scale, self.zero_point
-        )
+        return torch.ops.quantized.instance_norm(input, self.weight, self.bias, self.eps, self.scale, self.zero_point)
 
     def _get_name(self):
         return f"Quantized{type(self).__name__}"

@@ -69,9 +69,7 @@ def _check_float_module(cls, mod, allowed):
     """AssertionError: a module's class is none of those that `from_float` takes, or it has no configuration."""
     if type(mod) not in allowed:
         names = [kind.__name__ for kind in allowed]
-        raise AssertionError(
-            f"nnq.{cls.__name__}.from_float only works for {names}, but got: {type(mod)}"
-        )
+        raise AssertionError(f"nnq.{cls.__name__}.from_float only works for {names}, but got: {type(mod)}")
     if not hasattr(mod, "qconfig"):
         raise AssertionError("Input float module must have qconfig defined.")
 

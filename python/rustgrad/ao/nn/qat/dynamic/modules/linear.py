@@ -17,7 +17,13 @@ class Linear(_qat.Linear):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, qconfig: Any = None, device: Any = None, dtype: Any = None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        qconfig: Any = None,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__(in_features, out_features, bias, qconfig, device, dtype)
         from ......ao.quantization.qconfig import _activation_is_memoryless

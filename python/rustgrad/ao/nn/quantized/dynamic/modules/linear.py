@@ -79,7 +79,9 @@ class Linear(_static.Linear):
             from ......ao.quantization.qconfig import default_dynamic_qconfig
 
             observer = default_dynamic_qconfig.weight()
-        linear = mod[0] if isinstance(mod, nni._FusedModule) and hasattr(mod, "_modules") and "0" in mod._modules else mod
+        linear = (
+            mod[0] if isinstance(mod, nni._FusedModule) and hasattr(mod, "_modules") and "0" in mod._modules else mod
+        )
         dtype = observer.dtype
         if dtype not in (torch.qint8, torch.float16):
             raise RuntimeError(

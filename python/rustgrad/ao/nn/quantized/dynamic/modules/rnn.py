@@ -152,7 +152,13 @@ class RNNBase(Module):
     def extra_repr(self) -> str:
         """The sizes, and what is not the default."""
         text = f"{self.input_size}, {self.hidden_size}"
-        for name, usual in (("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0), ("bidirectional", False)):
+        for name, usual in (
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
             if getattr(self, name) != usual:
                 text += f", {name}={getattr(self, name)}"
         return text
@@ -275,7 +281,14 @@ class RNNBase(Module):
                     given[f"weight_{name}"], dtype = _quantised(getattr(mod, f"weight_{name}"), make_observer)
                     given[f"bias_{name}"] = getattr(mod, f"bias_{name}") if mod.bias else torch.zeros(rows)
         made = cls(
-            mod.input_size, mod.hidden_size, mod.num_layers, mod.bias, mod.batch_first, mod.dropout, mod.bidirectional, dtype=dtype
+            mod.input_size,
+            mod.hidden_size,
+            mod.num_layers,
+            mod.bias,
+            mod.batch_first,
+            mod.dropout,
+            mod.bidirectional,
+            dtype=dtype,
         )
         made.set_weight_bias(given)
         return made

@@ -24,7 +24,13 @@ class Embedding(nn.Embedding, ReferenceQuantizedModule):
     def forward(self, input: Any) -> Any:
         """The rows at indices."""
         return F.embedding(
-            input, self.get_weight(), self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+            input,
+            self.get_weight(),
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
         )
 
     @classmethod

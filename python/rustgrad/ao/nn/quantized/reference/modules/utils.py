@@ -25,7 +25,11 @@ def quantised(weight, params):
         floats = scheme == torch.per_channel_affine_float_qparams
         kinds = (torch.float, torch.float) if floats else (torch.double, torch.int64)
         return torch.quantize_per_channel(
-            weight, torch.as_tensor(scale).to(kinds[0]), torch.as_tensor(zero_point).to(kinds[1]), int(params["axis"]), dtype
+            weight,
+            torch.as_tensor(scale).to(kinds[0]),
+            torch.as_tensor(zero_point).to(kinds[1]),
+            int(params["axis"]),
+            dtype,
         )
     raise RuntimeError(f"Unsupported qscheme: {scheme}")
 
@@ -42,10 +46,16 @@ class ReferenceQuantizedModule(Module):
             weight_qparams = {"qscheme": torch.per_tensor_affine, "dtype": torch.quint8, "scale": 1.0, "zero_point": 0}
         self.weight_qscheme, self.weight_dtype = weight_qparams["qscheme"], weight_qparams["dtype"]
         if self.weight_qscheme not in (None, torch.per_tensor_affine, *_PER_CHANNEL):
-            raise AssertionError(f"qscheme: {self.weight_qscheme} is not support in reference quantized {self._get_name()}")
+            raise AssertionError(
+                f"qscheme: {self.weight_qscheme} is not support in reference quantized {self._get_name()}"
+            )
         zero_kind = torch.float if self.weight_qscheme == torch.per_channel_affine_float_qparams else torch.int
-        self.register_buffer("weight_scale", torch.as_tensor(weight_qparams["scale"], dtype=torch.float).clone().detach())
-        self.register_buffer("weight_zero_point", torch.as_tensor(weight_qparams["zero_point"]).to(zero_kind).clone().detach())
+        self.register_buffer(
+            "weight_scale", torch.as_tensor(weight_qparams["scale"], dtype=torch.float).clone().detach()
+        )
+        self.register_buffer(
+            "weight_zero_point", torch.as_tensor(weight_qparams["zero_point"]).to(zero_kind).clone().detach()
+        )
         axis = int(weight_qparams.get("axis", 0))
         self.register_buffer("weight_axis", torch.tensor(axis, dtype=torch.int))
         self.weight_axis_int = axis
