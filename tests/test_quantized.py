@@ -1,11 +1,11 @@
-"""Quantised tensors and ops, fake quantisation and observers: integers, parameters and gradients are those that PyTorch gave."""
+"""Quantised tensors and ops, fake quantisation, observers and whole programs: integers, gradients and text are those that PyTorch gave."""
 
 import json
 import warnings
 from pathlib import Path
 
 import pytest
-from support import quantized
+from support import quantized, quantized_programs
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "quantized.json").read_text())
 
@@ -19,7 +19,8 @@ def results():
     torch = importlib.import_module(target.NAME)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name: quantized.plain(torch, value) for name, value in quantized.cases(torch)}
+        every = (*quantized.cases(torch), *quantized_programs.cases(torch))
+        return {name: quantized.plain(torch, value) for name, value in every}
 
 
 def compare(found, want):

@@ -182,28 +182,31 @@ def run(kind, x, states, params, dropout, training, bidirectional, sizes=None):
     return x, tuple(ops["stack"](list(column)) for column in zip(*ends, strict=True))
 
 
-def _network(kind):
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        names = ("hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
-        packed = bool(args) and isinstance(args[0], Tensor) and not args[0].dtype.is_floating_point
-        sizes, args = (args[0], args[1:]) if packed else (None, args)
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        states = tuple(given["hx"]) if kind == "LSTM" else (given["hx"],)
-        first = bool(given.get("batch_first")) and sizes is None
-        made, last = run(
-            kind, input.transpose(0, 1) if first else input, states, list(given["params"]), given.get("dropout", 0.0),
-            given.get("train", False), given.get("bidirectional", False), None if sizes is None else sizes.tolist(),
-        )  # fmt: skip
-        return (made.transpose(0, 1) if first else made, *last)
-
-    return function
+def _network(kind, input, args, kwargs):
+    names = ("hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
+    packed = bool(args) and isinstance(args[0], Tensor) and not args[0].dtype.is_floating_point
+    sizes, args = (args[0], args[1:]) if packed else (None, args)
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    states = tuple(given["hx"]) if kind == "LSTM" else (given["hx"],)
+    first = bool(given.get("batch_first")) and sizes is None
+    made, last = run(
+        kind, input.transpose(0, 1) if first else input, states, list(given["params"]), given.get("dropout", 0.0),
+        given.get("train", False), given.get("bidirectional", False), None if sizes is None else sizes.tolist(),
+    )  # fmt: skip
+    return (made.transpose(0, 1) if first else made, *last)
 
 
-quantized_lstm, quantized_gru = _network("LSTM"), _network("GRU")
-quantized_lstm.__name__, quantized_gru.__name__ = "quantized_lstm", "quantized_gru"
-quantized_lstm.__doc__ = (
-    "An LSTM of cells of `make_quantized_cell_params_dynamic`: results and last states, as `nn.quantized.dynamic.LSTM`."
-)
-quantized_gru.__doc__ = (
-    "A GRU of cells of `make_quantized_cell_params_dynamic`: results and the last state, as `nn.quantized.dynamic.GRU`."
-)
+def quantized_lstm(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """An LSTM of cells of `make_quantized_cell_params_dynamic`: results and last states, as `nn.quantized.dynamic.LSTM`.
+
+    Args:
+        input (Tensor): (time, batch, features), or the data of packed sequences.
+        batch_sizes (Tensor): of packed sequences alone.
+        hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first: as the layer has them.
+    """
+    return _network("LSTM", input, args, kwargs)
+
+
+def quantized_gru(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """A GRU of cells of `make_quantized_cell_params_dynamic`: results and the last state. The arguments are those of `quantized_lstm`."""
+    return _network("GRU", input, args, kwargs)

@@ -97,7 +97,7 @@ def _binary(compute, relu):
     def function(qa: Tensor, qb: Any, scale: Any = None, zero_point: Any = None, *, out: Any = None) -> Tensor:
         if not is_quantized(qa):
             qa, qb = qb, qa
-        if out is None and isinstance(scale, Tensor):  # the form with a result as the third argument
+        if out is None and is_quantized(scale):  # the form with a result as the third argument
             out, scale = scale, None
         if isinstance(qb, Tensor) and qb.dim() == 0 and not is_quantized(qb):
             qb = qb.item()

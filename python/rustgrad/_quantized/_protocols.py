@@ -196,6 +196,12 @@ class Protocols(_Protocols):
 
     __nonzero__ = __bool__
 
+    def equal(self, other: Any) -> bool:
+        """Whether another quantised tensor has the same integers and parameters."""
+        from ._elementwise import equal
+
+        return equal(self, other)
+
     def is_nonzero(self) -> bool:
         """Whether the only element is not zero. RuntimeError: there are more or fewer."""
         return bool(self)

@@ -28,6 +28,7 @@ class _Converter:
     def __init__(self, model):
         self.model, self.graph = model, model.graph
         self.modules = dict(model.named_modules(remove_duplicate=False))
+        self.qconfigs = model.meta["_observed_graph_module_attrs"]["node_name_to_qconfig"]
         self.qparams = {}  # the node that quantises -> (observer, scale node, zero point node)
 
     # --- observers -> pairs ----------------------------------------------------------------------------------
@@ -42,7 +43,7 @@ class _Converter:
     def _prefix(self, observer):
         """What the names of parameters begin with: the path of the observed module, or of the first that takes an input."""
         source = observer.args[0]
-        given = source.op in ("placeholder", "get_attr")
+        given = self.qconfigs.get(source.name) is None
         named = next(iter(observer.users), source) if given else source
         path = named.target if named.op == "call_module" else _scope(named)
         return path.replace(".", "_") + ("_input" if given else "")
