@@ -42,5 +42,6 @@ def install(name: str) -> None:
     old.__dict__.update({k: v for k, v in vars(new).items() if k[:2] != "__"})
     old.__dict__["__all__"] = list(getattr(new, "__all__", ()))
     old.__dict__["__getattr__"] = lambda attribute: getattr(new, attribute)
+    old.__dict__["__dir__"] = lambda: old.__all__
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

@@ -133,3 +133,7 @@ class AffineQuantizedObserverBase(ABC, Module):
 
 for _value in [v for v in vars().values() if isinstance(v, type) and v.__module__ == __name__]:
     _value.__module__ = _MODULE  # where PyTorch has them, and pickles look
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -202,3 +202,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
 
 
 HistogramObserver.__module__ = UniformQuantizationObserverBase.__module__
+
+
+def __dir__() -> list[str]:
+    return __all__

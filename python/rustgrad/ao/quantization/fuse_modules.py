@@ -103,3 +103,7 @@ def fuse_modules_qat(
 ) -> Module:  # fmt: skip
     """Fuses modules of a model that is in `train` mode: see `fuse_modules`."""
     return _fuse_modules(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)
+
+
+def __dir__() -> list[str]:
+    return __all__

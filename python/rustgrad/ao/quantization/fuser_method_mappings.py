@@ -129,3 +129,7 @@ def get_fuser_method_new(op_pattern: Any, fuser_method_mapping: dict[Any, Any]) 
     if found is None:
         raise AssertionError(f"did not find fuser method for: {op_pattern} ")
     return found
+
+
+def __dir__() -> list[str]:
+    return __all__

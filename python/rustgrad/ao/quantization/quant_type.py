@@ -33,3 +33,7 @@ def _quant_type_from_str(name: str) -> QuantType:
         if text == name:
             return quant_type
     raise ValueError(f"Unknown QuantType name '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

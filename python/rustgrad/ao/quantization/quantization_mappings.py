@@ -238,3 +238,7 @@ def _get_special_act_post_process(module: Any) -> Any:
 
 def _has_special_act_post_process(module: Any) -> bool:
     return module.training and type(module) in DEFAULT_MODULE_TO_ACT_POST_PROCESS
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -105,3 +105,7 @@ def convert_fx(
     if not isinstance(graph_module, GraphModule) or "_observed_graph_module_attrs" not in graph_module.meta:
         raise AssertionError("convert_fx: incoming model must be produced by prepare_fx or prepare_qat_fx")
     return _convert.convert(copy.deepcopy(graph_module))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -61,3 +61,7 @@ class QuantWrapper(Module):
     def forward(self, X: Any) -> Any:
         """What the module makes of `X`."""
         return self.dequant(self.module(self.quant(X)))
+
+
+def __dir__() -> list[str]:
+    return __all__

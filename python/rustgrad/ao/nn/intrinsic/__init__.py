@@ -16,3 +16,7 @@ def __getattr__(name: str) -> object:
 
         return importlib.import_module(f"{__name__}.{name}")
     return _found(name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,3 +9,7 @@ from .modules import MaxPool2d as MaxPool2d
 from .modules import __all__ as __all__
 
 __getattr__ = getattr_of(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -229,3 +229,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
         stacklevel=2,
     )
     return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def __dir__() -> list[str]:
+    return __all__

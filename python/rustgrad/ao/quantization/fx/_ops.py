@@ -62,10 +62,25 @@ NORMS = {
 RELUS = {F.relu, torch.relu}
 
 
+def is_size(node):
+    """Whether a node gives sizes or other numbers about a tensor, which need no elements of it."""
+    if not hasattr(node, "op"):
+        return not isinstance(node, (list, tuple))
+    if node.op == "call_method":
+        return node.target in ("size", "dim", "numel", "ndimension")
+    if node.op != "call_function":
+        return False
+    if node.target is getattr:
+        return node.args[1] in ("shape", "ndim", "device", "dtype", "is_quantized")
+    numbers = {operator.getitem, operator.add, operator.mul, operator.sub, operator.floordiv, operator.truediv}
+    first = node.args[0] if node.args else None
+    return node.target in numbers and hasattr(first, "op") and is_size(first)
+
+
 def is_relu(node, modules):
     """Whether a node is relu: a module, a function or a method."""
     if node.op == "call_module":
-        return type(modules[node.target]) is nn.ReLU
+        return type(modules.get(node.target)) is nn.ReLU
     return (node.op == "call_function" and node.target in RELUS) or (
         node.op == "call_method" and node.target in ("relu", "relu_")
     )
@@ -81,7 +96,7 @@ def binary(node):
 def kind_of(node, modules):
     """How a node is quantised: "swap", "embedding", "shared", "fixed", "add", "mul", "cat", "op"; None where it is not."""
     if node.op == "call_module":
-        module = modules[node.target]
+        module = modules.get(node.target)
         if type(module) in EMBEDDINGS:
             return "embedding"
         if type(module) in SWAPPED:
@@ -91,6 +106,8 @@ def kind_of(node, modules):
         if type(module) in FIXED_MODULES:
             return "fixed"
         return "dynamic" if type(module) in DYNAMIC else None
+    if is_size(node):
+        return None
     found = binary(node)
     if found:
         return found
@@ -138,3 +155,7 @@ def qconfig_for(mapping, node, module_type, path, counts):
             found = qconfig
     counts[parent, target] = counts.get((parent, target), 0) + 1
     return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,7 +17,7 @@ from ..quantization_mappings import (
 )
 from ..quantize import swap_module
 from ..utils import activation_is_statically_quantized
-from ._ops import NORMS, binary, inputs_of, is_relu, kind_of
+from ._ops import NORMS, binary, inputs_of, is_relu, is_size, kind_of
 from .fuse import _put, renewed
 from .prepare import _scope
 
@@ -84,6 +84,9 @@ class _Converter:
 
     def lower(self, node):
         """Makes a node a quantised one, if all around it is."""
+        if is_size(node) and node.args and self._is_pair(node.args[0]):
+            node.replace_input_with(node.args[0], self._integers(node.args[0]))
+            return
         kind = kind_of(node, self.modules)
         if kind in (None, "embedding", "dynamic"):
             return
@@ -198,3 +201,7 @@ def convert(model: Any) -> Any:
     made = _Converter(model).run()
     made.meta.pop("_observed_graph_module_attrs", None)
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -42,12 +42,18 @@ def fuse(model: Any, is_qat: bool, additional: Any = None) -> Any:
         is_qat (bool): for training: batch norm stays a part of the fused module.
         additional (dict): more rules: classes -> function.
     """
-    modules = dict(model.named_modules())
-    graph = model.graph
+    modules = dict(model.named_modules(remove_duplicate=False))
+    graph, done = model.graph, {}
     for node in reversed(list(graph.nodes)):
         if node not in list(graph.nodes) or not (
             is_relu(node, modules) or (node.op == "call_module" and node.target in modules)
         ):
+            continue
+        before = _module_before(node, modules)
+        if before is not None and done.get(before.target) == node.target:
+            # Modules that were fused where they were used before.
+            node.replace_all_uses_with(before)
+            graph.erase_node(node)
             continue
         found = _chain(node, modules)
         if found is None:
@@ -65,6 +71,7 @@ def fuse(model: Any, is_qat: bool, additional: Any = None) -> Any:
             fused.qconfig = qconfig
         _put(model, nodes[0].target, fused)
         modules[nodes[0].target] = fused
+        done[nodes[0].target] = node.target
         node.replace_all_uses_with(nodes[0])
         for gone in reversed(nodes[1:]):
             graph.erase_node(gone)
@@ -81,3 +88,7 @@ def renewed(model):
 def _put(model, path, module):
     parent, _, name = path.rpartition(".")
     setattr(model.get_submodule(parent) if parent else model, name, module)
+
+
+def __dir__() -> list[str]:
+    return __all__

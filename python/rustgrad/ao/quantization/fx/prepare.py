@@ -20,7 +20,7 @@ __all__ = ["prepare"]
 class _Preparer:
     def __init__(self, model, mapping, is_qat):
         self.model, self.graph, self.mapping, self.is_qat = model, model.graph, mapping, is_qat
-        self.modules = dict(model.named_modules())
+        self.modules = dict(model.named_modules(remove_duplicate=False))
         self.count = 0
         self.observed = {}  # node -> the node of its observer
         self.qconfigs = {}
@@ -172,3 +172,7 @@ def prepare(model: Any, mapping: Any, is_qat: bool) -> Any:
     made = renewed(model)
     made.meta["_observed_graph_module_attrs"] = {"node_name_to_qconfig": qconfigs, "is_qat": is_qat}
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -87,3 +87,7 @@ class ConvAddReLU2d(_FusedModule):
     def forward(self, x1: Any, x2: Any) -> Any:
         """`relu(add(conv(x1), x2))`."""
         return self.relu(self.add(self[0](x1), x2))
+
+
+def __dir__() -> list[str]:
+    return __all__

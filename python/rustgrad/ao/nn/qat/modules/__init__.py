@@ -7,3 +7,7 @@ from .embedding_ops import Embedding, EmbeddingBag
 from .linear import Linear
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
+
+
+def __dir__() -> list[str]:
+    return __all__

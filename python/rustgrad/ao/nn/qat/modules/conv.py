@@ -69,3 +69,7 @@ class Conv3d(_Rounding, nn.Conv3d):
     """`nn.Conv3d` with a weight that is rounded."""
 
     _FLOAT_MODULE, _FUSED = nn.Conv3d, (nni.ConvReLU3d,)
+
+
+def __dir__() -> list[str]:
+    return __all__

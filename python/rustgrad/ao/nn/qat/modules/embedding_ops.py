@@ -114,3 +114,7 @@ class EmbeddingBag(nn.EmbeddingBag):
             self.sparse, self.weight.detach(), self.include_last_offset, self.padding_idx,
         )  # fmt: skip
         return made.train(self.training)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -74,3 +74,7 @@ class Linear(nn.Linear):
         """The float module with these parameters."""
         made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
         return take_parameters(made, self).train(self.training)
+
+
+def __dir__() -> list[str]:
+    return __all__

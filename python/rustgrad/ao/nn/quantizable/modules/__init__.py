@@ -6,3 +6,7 @@ from .activation import MultiheadAttention
 from .rnn import LSTM, LSTMCell
 
 __all__ = ["LSTM", "LSTMCell", "MultiheadAttention"]
+
+
+def __dir__() -> list[str]:
+    return __all__

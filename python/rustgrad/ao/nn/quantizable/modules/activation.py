@@ -122,3 +122,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             return made, None
         weights = weights.view(batch, self.num_heads, steps, -1)
         return made, weights.mean(dim=1) if average_attn_weights else weights
+
+
+def __dir__() -> list[str]:
+    return __all__

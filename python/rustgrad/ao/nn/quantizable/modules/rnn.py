@@ -283,3 +283,7 @@ class LSTM(nn.Module):
         raise NotImplementedError(
             "It looks like you are trying to convert a non-quantizable LSTM module. Please, see the examples on quantizable LSTMs."
         )
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -100,3 +100,7 @@ class DeQuantize(Module):
     def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> DeQuantize:
         """The module of a `DeQuantStub`."""
         return DeQuantize()
+
+
+def __dir__() -> list[str]:
+    return __all__

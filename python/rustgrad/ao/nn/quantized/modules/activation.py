@@ -244,3 +244,7 @@ class MultiheadAttention(_ObservedAttention):
         made = convert(other, mapping=None, inplace=False, remove_qconfig=True, convert_custom_config_dict=None)
         made.__class__ = cls
         return made
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -73,3 +73,7 @@ class BatchNorm3d(_BatchNorm):
 
     _dims, _op = 5, "batch_norm3d"
     _NNI_BN_RELU_MODULE = nni.BNReLU3d
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -262,3 +262,7 @@ class ConvTranspose3d(_ConvTransposeNd):
 
     _dims = 3
     _FLOAT_MODULE = nn.ConvTranspose3d
+
+
+def __dir__() -> list[str]:
+    return __all__

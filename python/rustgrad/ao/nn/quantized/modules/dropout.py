@@ -28,3 +28,7 @@ class Dropout(nn.Dropout):
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
         """The quantised module of a float one."""
         return cls(mod.p, mod.inplace)
+
+
+def __dir__() -> list[str]:
+    return __all__

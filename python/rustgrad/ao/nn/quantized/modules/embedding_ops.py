@@ -191,3 +191,7 @@ class EmbeddingBag(Embedding):
         )  # fmt: skip
         made.set_weight(ref_embedding_bag.get_quantized_weight())
         return made
+
+
+def __dir__() -> list[str]:
+    return __all__

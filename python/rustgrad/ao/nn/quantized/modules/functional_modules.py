@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import rustgrad as torch
 
@@ -13,7 +13,8 @@ from .....nn.modules.module import Module
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 
 
-def _not_called(self, x):
+def _not_called(self: Any, x: Any) -> NoReturn:
+    """RuntimeError: the operations are methods."""
     raise RuntimeError(
         f"{type(self).__name__} is not intended to use the 'forward'. Please use the underlying operation"
     )
@@ -143,3 +144,7 @@ class QFunctional(Module):
         made = cls()
         made.scale, made.zero_point = float(scale), int(zero_point)
         return made
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -199,3 +199,7 @@ class Linear(WeightedQuantizedModule):
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)
         return made
+
+
+def __dir__() -> list[str]:
+    return __all__

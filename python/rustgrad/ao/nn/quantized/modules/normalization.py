@@ -118,3 +118,7 @@ class InstanceNorm2d(_InstanceNorm, nn.InstanceNorm2d):
 
 class InstanceNorm3d(_InstanceNorm, nn.InstanceNorm3d):
     """Instance norm of quantised inputs (N, C, D, H, W): see `nn.InstanceNorm3d`."""
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -34,3 +34,7 @@ class LSTM(_ObservedLSTM):
         made = convert(other, inplace=False, remove_qconfig=True, convert_custom_config_dict={})
         made.__class__ = cls
         return made
+
+
+def __dir__() -> list[str]:
+    return __all__

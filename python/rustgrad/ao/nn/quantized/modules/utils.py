@@ -86,3 +86,7 @@ class OutputQParams:
     def _register_output(self, scale, zero_point, device=None):
         self.register_buffer("scale", torch.tensor(scale, device=device))
         self.register_buffer("zero_point", torch.tensor(zero_point, device=device))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,3 +7,7 @@ from .modules import *  # noqa: F403
 from .modules import __all__ as __all__
 
 __getattr__ = getattr_of(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__

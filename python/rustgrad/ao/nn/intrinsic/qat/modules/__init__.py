@@ -33,3 +33,7 @@ __all__ = [
     "freeze_bn_stats",
     "update_bn_stats",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

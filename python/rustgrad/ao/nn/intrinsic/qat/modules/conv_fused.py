@@ -270,3 +270,7 @@ def freeze_bn_stats(mod: Any) -> None:
     """Freezes the statistics of a layer with batch norm inside; for `Module.apply`."""
     if isinstance(mod, _BatchNormed):
         mod.freeze_bn_stats()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -55,3 +55,7 @@ class LinearBn1d(_BatchNormed, nn.Linear, nni._FusedModule):
         )
         made.weight, made.bias = nn.Parameter(weight.detach()), nn.Parameter(bias.detach())
         return made.train(self.training)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -33,3 +33,7 @@ class LinearReLU(nnqat.Linear, nni._FusedModule):
         """The fused float layer."""
         linear = nn.Linear(self.in_features, self.out_features, bias=self.bias is not None)
         return nni.LinearReLU(take_parameters(linear, self), nn.ReLU()).train(self.training)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -19,3 +19,7 @@ __all__ = [
     "LinearReLU",
     "LinearTanh",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,3 +26,7 @@ class BNReLU3d(nnq.BatchNorm3d):
 
     def _get_name(self):
         return "QuantizedBNReLU3d"
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -32,3 +32,7 @@ class ConvAddReLU2d(ConvAdd2d):
 
     _FLOAT_MODULE = nni.ConvAddReLU2d
     _op = "conv2d_add_relu"
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -41,3 +41,7 @@ class ConvReLU3d(_ConvReLU, nnq.Conv3d):
     """A quantised convolution over three dimensions with relu: see `nn.Conv3d`."""
 
     _FLOAT_MODULE = nni.ConvReLU3d
+
+
+def __dir__() -> list[str]:
+    return __all__

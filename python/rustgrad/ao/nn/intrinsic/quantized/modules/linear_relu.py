@@ -61,3 +61,7 @@ class LinearTanh(nnq.Linear):
 
     def _get_name(self):
         return "QuantizedLinearTanh"
+
+
+def __dir__() -> list[str]:
+    return __all__

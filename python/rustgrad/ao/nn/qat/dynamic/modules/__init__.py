@@ -5,3 +5,7 @@ from __future__ import annotations
 from .linear import Linear
 
 __all__ = ["Linear"]
+
+
+def __dir__() -> list[str]:
+    return __all__

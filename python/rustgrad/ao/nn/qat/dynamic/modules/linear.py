@@ -30,3 +30,7 @@ class Linear(_qat.Linear):
 
         if not _activation_is_memoryless(qconfig):
             raise ValueError("Dynamic QAT requires a memoryless observer.This means a MovingAverage observer with averaging constant equal to 1")  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

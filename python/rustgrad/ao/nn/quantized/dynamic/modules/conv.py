@@ -59,3 +59,7 @@ class ConvTranspose2d(_Dynamic, _static.ConvTranspose2d):
 
 class ConvTranspose3d(_Dynamic, _static.ConvTranspose3d):
     """A transposed convolution of float32 inputs: see `nn.ConvTranspose3d`."""
+
+
+def __dir__() -> list[str]:
+    return __all__

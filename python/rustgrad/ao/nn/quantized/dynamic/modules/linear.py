@@ -99,3 +99,7 @@ class Linear(_static.Linear):
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         return made
+
+
+def __dir__() -> list[str]:
+    return __all__

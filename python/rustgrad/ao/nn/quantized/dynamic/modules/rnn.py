@@ -492,3 +492,7 @@ class GRUCell(RNNCellBase):
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The next state: (batch, features)."""
         return self._forward("quantized_gru_cell_dynamic", input, hx)
+
+
+def __dir__() -> list[str]:
+    return __all__

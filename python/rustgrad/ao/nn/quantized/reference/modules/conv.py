@@ -70,3 +70,7 @@ class ConvTranspose2d(_ConvTransposeNd, nn.ConvTranspose2d):
 
 class ConvTranspose3d(_ConvTransposeNd, nn.ConvTranspose3d):
     """`nn.ConvTranspose3d` whose weight is quantised and dequantised."""
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -43,3 +43,7 @@ class Linear(nn.Linear, ReferenceQuantizedModule):
         if float_linear.bias is not None:
             made.bias = nn.Parameter(float_linear.bias.detach())
         return made
+
+
+def __dir__() -> list[str]:
+    return __all__

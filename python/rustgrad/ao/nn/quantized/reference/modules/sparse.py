@@ -66,3 +66,7 @@ class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
             mod.num_embeddings, mod.embedding_dim, mod.max_norm, mod.norm_type, mod.scale_grad_by_freq, mod.mode, mod.sparse,
             mod.weight.detach(), mod.include_last_offset, mod.padding_idx, weight_qparams=weight_qparams,
         )  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

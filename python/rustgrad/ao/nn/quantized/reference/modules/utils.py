@@ -74,3 +74,7 @@ class ReferenceQuantizedModule(Module):
     def get_quantized_weight(self) -> Any:
         """The weight as integers."""
         return quantised(self.weight.detach(), self._qparams())
+
+
+def __dir__() -> list[str]:
+    return __all__

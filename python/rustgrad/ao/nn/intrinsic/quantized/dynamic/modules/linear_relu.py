@@ -33,3 +33,7 @@ class LinearReLU(nnqd.Linear):
     def from_reference(cls, ref_qlinear_relu: Any) -> Any:
         """The layer of one that computes with dequantised weights."""
         return super().from_reference(ref_qlinear_relu[0])
+
+
+def __dir__() -> list[str]:
+    return __all__
