@@ -261,3 +261,12 @@ def test_old_names(torch):
     assert torch.backends.quantized.engine in torch.backends.quantized.supported_engines
     with pytest.raises(RuntimeError, match="engine"):
         torch.backends.quantized.engine = "none of these"
+
+
+def test_autocast_leaves_products_exact(torch):
+    ops = torch.ops.quantized
+    weight = torch._make_per_tensor_quantized_tensor(quantized.numbers(torch, 4, 9).to(torch.int8), 0.01, 0)
+    x, packed = quantized.quantised(torch, 3, 9), ops.linear_prepack(weight)
+    plain = ops.linear(x, packed, 0.05, 100)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert ops.linear(x, packed, 0.05, 100).equal(plain)

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
+from ..amp import autocast
 from ..nn import functional
 from ._quantizer import PerChannel, PerTensor, f32, to_integers
 from ._script_object import CLASSES
@@ -21,6 +22,14 @@ _EXACT = 1 << 24
 def _tuple(value, n):
     value = tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
     return value * n if len(value) == 1 and n > 1 else value
+
+
+def _exactly(op, x, *args):
+    """A product without autocast, whose dtypes do not hold the integers."""
+    if _C._autocast_state(x.device.type)[0]:
+        with autocast(x.device.type, enabled=False):
+            return op(x, *args)
+    return op(x, *args)
 
 
 class Packed:
@@ -100,7 +109,7 @@ class LinearPackedParams(Packed):
     def sums(self, integers: Tensor) -> Tensor:
         """Exact sums of products of an input's integers about their zero point."""
         weight = self.integers(2)
-        return functional.linear(integers.to(weight.dtype), weight)
+        return _exactly(functional.linear, integers.to(weight.dtype), weight)
 
 
 class HalfPackedParams:
@@ -175,9 +184,11 @@ class ConvPackedParams(Packed):
         x = integers.to(weight.dtype)
         if self._transpose:
             op = getattr(functional, f"conv_transpose{n}d")
-            return op(x, weight, None, self._stride, self._padding, self._output_padding, self._groups, self._dilation)
+            return _exactly(
+                op, x, weight, None, self._stride, self._padding, self._output_padding, self._groups, self._dilation
+            )
         op = getattr(functional, f"conv{n}d")
-        return op(x, weight, None, self._stride, self._padding, self._dilation, self._groups)
+        return _exactly(op, x, weight, None, self._stride, self._padding, self._dilation, self._groups)
 
 
 def _linear_of(parts):
