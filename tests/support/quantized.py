@@ -119,6 +119,20 @@ def _fake(torch):
         grads = torch.autograd.grad(made, leaves, numbers(torch, *made.shape, start=31))
         return [made.detach(), *grads]
 
+    ties, one = torch.tensor([[0.5, 1.5, 2.5, -0.5, -1.5, 3.5]]), torch.ones(1)
+    yield (
+        "fake ties",
+        [
+            made
+            for zero in (0, 1)
+            for made in (
+                torch.fake_quantize_per_tensor_affine(ties, 1.0, zero, 0, 255),
+                torch.fake_quantize_per_channel_affine(ties, one, one.int() * zero, 0, 0, 255),
+                torch.fake_quantize_per_channel_affine(ties, one, one * zero, 0, 0, 255),
+                torch._fake_quantize_learnable_per_tensor_affine(ties, one, one * zero, 0, 255),
+            )
+        ],
+    )
     x, scales = numbers(torch, 4, 5), torch.tensor([0.1, 0.2, 0.05, 0.3])
     zeros = torch.tensor([0, 1, 2, -3], dtype=torch.int32)
     yield "fake tensor", with_gradients(lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -8, 20), x)

@@ -37,7 +37,7 @@ def _rounded(x, scale, zero_point, low, high):
     wide = x if x.dtype == _C.float64 else x.float()
     inverse = ops["reciprocal"](scale) if isinstance(scale, Tensor) else f32(1.0 / scale) if scale else float("inf")
     if isinstance(zero_point, Tensor) and zero_point.dtype.is_floating_point:
-        integers = (wide * inverse + zero_point).round_()
+        integers = (wide * inverse + zero_point).round_() + 0.0  # there is no integer -0.0
     else:
         integers = (wide * inverse).round_() + zero_point
     # A NaN becomes the least integer.
@@ -86,7 +86,7 @@ class _Learnable(Function):
         zero = zero_point.detach().float().round().clamp(low, high).reshape(shape)
         ctx.save_for_backward(x, wide_scale, zero)
         ctx.given = (scale, zero_point, axis, low, high, factor)
-        return _rounded(x, wide_scale, zero, low, high)[0]
+        return _rounded(x, wide_scale, zero.to(_C.int32), low, high)[0]
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
