@@ -89,10 +89,10 @@ def test_channels(torch, c):
             op()
     with pytest.raises(RuntimeError, match="length of scales must equal to channel, expected 6 got, 2"):
         c.view(-1)
+    one = torch.quantize_per_channel(torch.ones(1, 2), torch.ones(1), torch.zeros(1, dtype=torch.long), 0, torch.qint8)
     with pytest.raises(RuntimeError, match="Squeeze is only possible on non-axis dimension"):
-        c[:1].unsqueeze(0).squeeze(0) if False else torch.quantize_per_channel(
-            torch.ones(1, 2), torch.ones(1), torch.zeros(1, dtype=torch.long), 0, torch.qint8
-        ).squeeze(0)
+        one.squeeze(0)
+    assert one.unsqueeze(0).q_per_channel_axis() == 1 and one.unsqueeze(0).squeeze(0).q_per_channel_axis() == 0
 
 
 def test_errors(torch, q, c):
@@ -237,17 +237,17 @@ def test_no_attribute_reads_the_body(q):
 
 @own
 def test_products_of_any_size_are_exact(torch):
-    """Beyond 2**24 the sums are computed in float64."""
+    """Beyond 2**24 the columns are taken in groups; a convolution is computed in float64."""
     ops, k = torch.ops.quantized, 4096
     weight = torch._make_per_tensor_quantized_tensor(torch.full((2, k), 127, dtype=torch.int8), 1.0, 0)
     x = torch._make_per_tensor_quantized_tensor(torch.full((1, k), 255, dtype=torch.uint8), 1.0, 0)
     packed = ops.linear_prepack(weight)
-    assert packed.integers(2).dtype is torch.float64
+    assert len(packed._pieces()) == 8 and packed.integers(2).dtype is torch.float64
     x[0, 0] = 254.0
     y = ops.linear(x, packed, 1.0 * (k * 255 * 127 - 127) / 200, 0)
     assert y.int_repr().tolist() == [[200, 200]]
     small = ops.linear_prepack(torch.quantize_per_tensor(torch.ones(2, 8), 1.0, 0, torch.qint8))
-    assert small.integers(2).dtype is torch.float32
+    assert len(small._pieces()) == 1 and small.integers(2).dtype is torch.float32
 
 
 def test_old_names(torch):

@@ -40,8 +40,8 @@ def _rounded(x, scale, zero_point, low, high):
         integers = (wide * inverse + zero_point).round_() + 0.0  # there is no integer -0.0
     else:
         integers = (wide * inverse).round_() + zero_point
-    # A NaN becomes the least integer.
-    integers = integers.nan_to_num_(nan=-float("inf"), posinf=float("inf"), neginf=-float("inf"))
+    # A NaN becomes the least integer: `fmax` takes the number beside it.
+    integers = ops["fmax"](integers, ops["full"]((), -float("inf"), dtype=integers.dtype, device=integers.device))
     mask = (integers >= low) & (integers <= high)
     integers = integers.clamp_(low, high)
     if not isinstance(scale, Tensor):

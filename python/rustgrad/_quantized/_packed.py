@@ -1,7 +1,8 @@
 """Weights as the quantised products take them. Sums of products are exact integers, computed by float products that round nothing.
 
 The integers of an input, about its zero point, are at most 255 in size. So all partial sums of a product with a row of weights are
-integers below 2**24, which float32 holds, where 255 times the sum of the row's absolute integers is; beyond that float64 is used.
+integers below 2**24, which float32 holds, where 255 times the sum of the row's absolute integers is. Beyond that the columns of a linear layer's weight
+are taken in groups, whose sums are added in float64, and a convolution is computed in float64.
 """
 
 from __future__ import annotations
@@ -83,18 +84,23 @@ class Packed:
         """The weight's integers about its zero points, in the narrowest dtype whose products with an input are exact."""
         kept = self._exact.get("integers")
         if kept is None:
-            quantizer = self._weight._quantizer
-            value = self._weight._value.float()
-            if isinstance(quantizer, PerTensor):
-                kept = value.sub_(quantizer.zero_point)
-            else:
-                kept = value.sub_(quantizer._along(quantizer.zero_points.float(), dims))
-            others = [d for d in range(dims) if d != self._channels]
-            worst = kept.abs().double().sum(others).max().item() if kept.numel() else 0
+            kept = self._about_zero(dims)
             # Groups share channels of the weight of a transposed convolution, whose sums are over fewer elements still.
-            kept = kept if 255 * worst < _EXACT else kept.double()
+            kept = kept if _EXACT > self._worst(kept, dims) else kept.double()
             self._exact["integers"] = kept
         return kept
+
+    def _about_zero(self, dims):
+        quantizer = self._weight._quantizer
+        value = self._weight._value.float()
+        if isinstance(quantizer, PerTensor):
+            return value.sub_(quantizer.zero_point)
+        return value.sub_(quantizer._along(quantizer.zero_points.float(), dims))
+
+    def _worst(self, integers, dims):
+        """The greatest sum that an output may have, without signs."""
+        others = [d for d in range(dims) if d != self._channels]
+        return 255 * integers.abs().double().sum(others).max().item() if integers.numel() else 0
 
 
 class LinearPackedParams(Packed):
@@ -108,8 +114,27 @@ class LinearPackedParams(Packed):
 
     def sums(self, integers: Tensor) -> Tensor:
         """Exact sums of products of an input's integers about their zero point."""
-        weight = self.integers(2)
-        return _exactly(functional.linear, integers.to(weight.dtype), weight)
+        pieces = self._pieces()
+        if len(pieces) == 1:
+            return _exactly(functional.linear, integers, pieces[0])
+        parts = integers.split([piece.shape[1] for piece in pieces], -1)
+        first, *others = (_exactly(functional.linear, x, w).double() for x, w in zip(parts, pieces, strict=True))
+        for other in others:
+            first.add_(other)
+        return first
+
+    def _pieces(self):
+        """The weight's integers in groups of columns whose products are exact in float32."""
+        kept = self._exact.get("pieces")
+        if kept is None:
+            whole, count = self._about_zero(2), 1
+            while True:
+                kept = [piece.contiguous() for piece in whole.chunk(count, 1)]
+                if all(self._worst(piece, 2) < _EXACT for piece in kept):
+                    break
+                count *= 2
+            self._exact["pieces"] = kept
+        return kept
 
 
 class HalfPackedParams:

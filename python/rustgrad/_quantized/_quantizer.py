@@ -67,7 +67,9 @@ def to_integers(x, dtype, inverse, zero_point, float_zero_point=False):
         # float32 does not hold all integers here, and float64 does.
         scaled = scaled.double()
     rounded = (scaled + zero_point).round_() if float_zero_point else scaled.round_().add_(zero_point)
-    return rounded.nan_to_num_(nan=high, posinf=high, neginf=low).clamp_(low, high).to(kind)
+    # `fmin` takes the number beside a NaN.
+    bound = ops["full"]((), float(high), dtype=rounded.dtype, device=rounded.device)
+    return ops["fmin"](rounded, bound).clamp_(min=low).to(kind)
 
 
 def packed(integers, dtype):

@@ -16,7 +16,7 @@ from . import _printing
 from ._protocols import Protocols
 from ._quantizer import PER_BYTE, PerChannel, PerTensor, packed
 
-_METHOD = "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+_REPORT = "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
 
 
 def made(integers, quantizer, dtype):
@@ -92,7 +92,7 @@ class QuantizedTensor(Protocols, Opaque, Tensor):
     def _per_tensor(self):
         if not isinstance(self._quantizer, PerTensor):
             raise RuntimeError(
-                f"Expected quantizer->qscheme() == kPerTensorAffine to be true, but got false.  {_METHOD}"
+                f"Expected quantizer->qscheme() == kPerTensorAffine to be true, but got false.  {_REPORT}"
             )
         return self._quantizer
 
@@ -100,7 +100,7 @@ class QuantizedTensor(Protocols, Opaque, Tensor):
         if not isinstance(self._quantizer, PerChannel):
             raise RuntimeError(
                 "Expected quantizer->qscheme() == kPerChannelAffine || quantizer->qscheme() == kPerChannelAffineFloatQParams to "
-                f"be true, but got false.  {_METHOD}"
+                f"be true, but got false.  {_REPORT}"
             )
         return self._quantizer
 
