@@ -270,3 +270,12 @@ def test_autocast_leaves_products_exact(torch):
     plain = ops.linear(x, packed, 0.05, 100)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert ops.linear(x, packed, 0.05, 100).equal(plain)
+
+
+@own
+def test_a_range_that_is_not_finite(torch):
+    linear = torch.ao.quantization.quantize_dynamic(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+    for bad in (float("nan"), float("inf")):
+        with pytest.raises(RuntimeError, match="expected a finite range"):
+            linear(torch.tensor([[1.0, bad]]))
+    assert linear(torch.zeros(0, 2)).shape == (0, 2)

@@ -77,6 +77,9 @@ def chosen(low, high, least, greatest, symmetric=False):
     """The scale and zero point by which the integers `least` to `greatest` reach from `low` to `high` and hold zero exactly.
 
     Computed as PyTorch's kernels do, in float64: the zero point from that end of the range where rounding errs less.
+
+    Raises:
+        RuntimeError: an end of the range is not finite.
     """
     both = low < 0 < high and symmetric
     if both:
@@ -84,6 +87,10 @@ def chosen(low, high, least, greatest, symmetric=False):
         reach = max(abs(low / -(half + 1)), abs(high / half))
         low, high = f32(-reach * (half + 1)), f32(reach * half)
     low, high = min(low, 0.0), max(high, 0.0)
+    if not math.isfinite(high - low):
+        raise RuntimeError(
+            f"choose_qparams: expected a finite range, got {low} to {high}. Hint: look for NaN or infinity."
+        )
     scale = (high - low) / (greatest - least)
     if f32(scale) == 0.0 or f32(1.0 / f32(scale)) == math.inf:
         scale = 0.1
