@@ -118,9 +118,10 @@ class Embedding(nn.Module):
                 raise AssertionError(f"nnq.{cls.__name__}.from_float only works for nn.{cls.__name__}, got {type(mod)}")
             if not hasattr(mod, "qconfig"):
                 raise AssertionError("Embedding input float module must have qconfig defined")
-            if mod.qconfig is None or mod.qconfig.weight is None:
-                raise AssertionError("Embedding input float module must have a weight observer")
-            observer = mod.qconfig.weight()
+            from .....ao.quantization.qconfig import float_qparams_weight_only_qconfig
+
+            given = mod.qconfig is not None and mod.qconfig.weight is not None
+            observer = (mod.qconfig if given else float_qparams_weight_only_qconfig).weight()
         if observer.dtype not in _DTYPES:
             raise AssertionError(
                 f"The only supported dtype for nnq.{cls.__name__} is torch.quint8 and torch.quint4x2, got {observer.dtype}"
