@@ -366,7 +366,7 @@ def test_the_command_line_is_that_of_python(tmp_path):
 @own
 def test_absent_names_say_where_the_list_stands(torch):
     for module, name in (
-        (torch, "quantize_per_tensor"),
+        (torch, "fbgemm_pack_quantized_matrix"),
         (torch.nn.functional, "scaled_mm"),
         (torch.optim, "LBFGSX"),
     ):

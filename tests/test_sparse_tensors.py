@@ -325,7 +325,8 @@ def test_no_attribute_reads_the_body(torch, s):
         "__setstate__ _is_view _register allclose equal cuda gpu get_device is_conj is_distributed is_neg is_nonzero is_pinned "
         "is_same_size new_tensor pin_memory record_stream resolve_conj resolve_neg square_ to_dense to_mkldnn to_sparse to_sparse_bsc "
         "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr sparse_mask smm sspaddmm ccol_indices col_indices crow_indices "
-        "row_indices stft istft lu cholesky eig lstsq qr solve symeig".split()
+        "row_indices stft istft lu cholesky eig lstsq qr solve symeig dequantize int_repr q_scale q_zero_point qscheme q_per_channel_scales "
+        "q_per_channel_zero_points q_per_channel_axis".split()
     )
     answered = {
         name for base in type(s).__mro__ if base.__module__.startswith("rustgrad.sparse") for name in vars(base)

@@ -1,4 +1,6 @@
-"""Conversions of dtype and device (`type`, `gpu`; others are in the extension), and the legacy constructors `Tensor(2, 3)`, `new`."""
+"""Conversions of dtype and device (`type`, `gpu`; others are in the extension), what a tensor answers about quantisation that is not
+quantised, and the legacy constructors `Tensor(2, 3)`, `new`.
+"""
 
 import warnings
 
@@ -73,6 +75,34 @@ class Methods:
     def new(self, *args, **kwargs):
         """The legacy constructor of this tensor's type: sizes give uninitialised memory, data is copied."""
         return legacy(self.dtype, self.device, args, kwargs)
+
+    def dequantize(self):
+        """The numbers that a quantised tensor stands for, in float32; another tensor converted to float32."""
+        own = type(self).dequantize
+        if self.is_quantized and getattr(own, "__wrapped__", own) is not Methods.dequantize:
+            return own(self)
+        return self.to(_C.float32)
+
+
+def _wanting(name):
+    def method(self):
+        own = getattr(type(self), name)
+        if getattr(own, "__wrapped__", own) is not method:  # `Tensor.q_scale(t)`
+            return own(self)
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: {name} expected a quantised tensor, got one of "
+            f"{self.dtype}. Hint: torch.quantize_per_tensor."
+        )
+
+    method.__name__ = name
+    method.__doc__ = "NotImplementedError: the tensor is not quantised."
+    return method
+
+
+for _name in (
+    "int_repr q_scale q_zero_point qscheme q_per_channel_scales q_per_channel_zero_points q_per_channel_axis"
+).split():
+    setattr(Methods, _name, _wanting(_name))
 
 
 def _same_device(a, b):

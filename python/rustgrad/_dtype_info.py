@@ -25,6 +25,7 @@ _GREATEST = {"float8_e4m3fn": 448.0}
 _LEAST = {"float8_e8m0fnu": 2.0**-127}
 _COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _INTS = {f"{sign}int{bits}": (bits, not sign) for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_INTS |= {"quint8": (8, False), "qint8": (8, True), "qint32": (32, True)}
 
 
 def _name(dtype):

@@ -1,4 +1,4 @@
-"""`layout` and `memory_format` values. A memory format is a request about the strides of dense tensors."""
+"""`layout`, `memory_format` and `qscheme` values. A memory format is a request about the strides of dense tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ __all__ = [
     "jagged",
     "layout",
     "memory_format",
+    "per_channel_affine",
+    "per_channel_affine_float_qparams",
+    "per_channel_symmetric",
+    "per_tensor_affine",
+    "per_tensor_symmetric",
     "preserve_format",
+    "qscheme",
     "sparse_bsc",
     "sparse_bsr",
     "sparse_coo",
@@ -55,6 +61,15 @@ class memory_format(_Constant):
     """The strides requested for a new tensor."""
 
 
+class qscheme(_Constant):
+    """How numbers are quantised: with one scale and zero point for a tensor, or with those of each channel."""
+
+
+per_tensor_affine: qscheme = qscheme("per_tensor_affine")
+per_channel_affine: qscheme = qscheme("per_channel_affine")
+per_tensor_symmetric: qscheme = qscheme("per_tensor_symmetric")
+per_channel_symmetric: qscheme = qscheme("per_channel_symmetric")
+per_channel_affine_float_qparams: qscheme = qscheme("per_channel_affine_float_qparams")
 strided: layout = layout("strided")
 sparse_coo: layout = layout("sparse_coo")
 sparse_csr: layout = layout("sparse_csr")

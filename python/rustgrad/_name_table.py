@@ -77,7 +77,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "futures": "Future",
     },
     "jit.annotations": {"_jit_internal": "is_dict is_list is_optional is_tuple is_union"},
-    "nn": {".": "_reduction common_types"},
+    "nn": {".": "_reduction common_types intrinsic qat quantizable quantized"},
     "nn.functional": {
         "nn._functional_names": "_check_key_padding_mask _get_softmax_dim _in_projection _is_integer "
         "_no_grad_embedding_renorm_ _verify_batch_size _verify_spatial_size assert_int_or_pair",

@@ -163,6 +163,7 @@ def _names() -> dict[str, Any]:
 
 
 NAMES = _names()
+NAMES["ScriptObject"] = rustgrad.ScriptObject
 
 
 def install() -> None:

@@ -178,6 +178,10 @@ class _Namespace(types.ModuleType):
         function = registered.get(self._name, {}).get(name)
         if function is None and self._name == "aten":
             function = _named.get(name) or _forms().find(name) or _refusing(name)
+        if function is None and self._name == "quantized":
+            from ._quantized._ops import table
+
+            function = table().get(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         packet = OpOverloadPacket(self._name, name, function)

@@ -9,7 +9,7 @@ from typing import Any
 from ._C import Tensor, ops
 from .nn import functional
 
-__all__ = ["OPERATORS", "REFLECTED", "answer", "op_of", "places", "swapped"]
+__all__ = ["JOINS", "MOVES", "OPERATORS", "REFLECTED", "answer", "name_of", "named", "op_of", "places", "swapped"]
 
 # Operators that are looked up by the names of Python's protocol.
 OPERATORS = {
@@ -51,6 +51,13 @@ REFLECTED = {
     "__ror__": "bitwise_or",
     "__rxor__": "bitwise_xor",
 }
+# Ops that move the elements of a tensor, and those of a list of tensors.
+MOVES = (
+    "select transpose swapaxes swapdims split split_with_sizes chunk t _slice expand expand_as view view_as reshape reshape_as "
+    "flatten unflatten unsqueeze squeeze unfold permute movedim moveaxis narrow unbind flip fliplr flipud roll repeat tile index_select "
+    "gather take_along_dim diagonal tril triu rot90 ravel atleast_1d atleast_2d atleast_3d adjoint broadcast_to __getitem__"
+).split()
+JOINS = "cat concat concatenate stack hstack vstack row_stack dstack".split()
 
 
 def answer(name: str) -> Any:
@@ -82,3 +89,21 @@ def places(name: str) -> list[Any]:
     last = name.removeprefix("nn.functional.")
     found = (ops.get(name), getattr(Tensor, name, None), vars(torch).get(name))
     return [f for f in (*found, vars(functional).get(last) if last != name else None) if f is not None]
+
+
+def name_of(function: Any) -> str:
+    """The name of an op in errors; of the getter of a property that of the property."""
+    name = getattr(function, "__name__", str(function))
+    return getattr(function.__self__, "__name__", name) if name == "__get__" else name
+
+
+def named(rule: Any) -> Any:
+    """A rule that takes its first argument by any of its names."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        for first in ("input", "tensors", "self", "tensor"):
+            if first in kwargs and not args:
+                args = (kwargs.pop(first),)
+        return rule(*args, **kwargs)
+
+    return called

@@ -11,7 +11,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from . import _C, _utils
+from . import _C, _formats, _utils
 from ._C import Size, Tensor
 from ._C import device as _device
 from ._formats import get_layout
@@ -24,7 +24,7 @@ OWN = __name__.partition(".")[0]
 _DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
 _REBUILDERS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
                "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor", "_rebuild_nested",
-               "_rebuild_masked")  # fmt: skip
+               "_rebuild_masked", "_rebuild_qtensor")  # fmt: skip
 _safe = []
 
 
@@ -95,6 +95,7 @@ def known_globals() -> dict[Any, Any]:
     known = {("torch._utils", name): getattr(_utils, name) for name in _REBUILDERS}
     known |= {("torch", name): dtype for name, dtype in _DTYPES.items()}
     known |= {("torch", name): dtype for name, dtype in _KINDS.items()}
+    known |= {("torch", value._name): value for value in vars(_formats).values() if isinstance(value, _formats.qscheme)}
     known |= {("torch.storage", "UntypedStorage"): None, ("torch", "UntypedStorage"): None}
     known |= {("torch", "Size"): Size, ("torch", "device"): _device, ("torch", "Tensor"): Tensor}
     known |= {("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2}

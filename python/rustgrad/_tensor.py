@@ -386,7 +386,7 @@ def _false(name):
 
 _ABSENT = dict([
     _never("is_sparse", "the tensor is dense."), _never("is_sparse_csr", "the tensor is dense."),
-    _never("is_quantized", "there are no quantised dtypes."),
+    _never("is_quantized", "the tensor is no quantised one."),
     _never("is_mkldnn", "tensors are strided."), _never("is_nested", "tensors are rectangular."),
     *(_never(f"is_{kind}", "the GPU is called gpu.") for kind in ("mps", "xpu", "xla", "mtia", "maia", "ipu", "vulkan")),
 ])  # fmt: skip

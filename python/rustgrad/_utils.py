@@ -89,6 +89,14 @@ def _rebuild_sparse_tensor(layout, data):
     return rebuilt(layout, data)
 
 
+def _rebuild_qtensor(storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks):
+    from ._quantized._protocols import rebuilt
+
+    if not isinstance(storage, TypedStorage):
+        raise RuntimeError(f"load: expected a typed storage under a quantised tensor, got {type(storage).__name__}")
+    return rebuilt(storage, storage_offset, size, stride, quantizer_params)
+
+
 def _rebuild_nested(layout, value, requires_grad, parts):
     from .nested._protocols import rebuilt
 

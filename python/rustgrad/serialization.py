@@ -33,7 +33,7 @@ from ._archive import LENGTHS, entry_bytes, entry_into, exactly, fill_exactly, i
 from ._C import Tensor
 from ._C import device as _device
 from ._checkpoint_files import Sink, opened
-from ._formats import strided
+from ._formats import qscheme, strided
 from ._own import is_own
 from ._renamed import is_renamed
 from ._safe_globals import (
@@ -57,7 +57,7 @@ from ._save_options import (
     set_default_mmap_options,
 )
 from ._unpickler import CheckpointError, Skimmer, Unpickler, names_in
-from .storage import _NAMES, TypedStorage, UntypedStorage, storage_of
+from .storage import _NAMES, TypedStorage, UntypedStorage, integers_of, storage_of
 
 __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_safe_globals",
            "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_crc32_options", "get_default_load_endianness",
@@ -93,6 +93,7 @@ class _Writer:
         self.storages, self.kinds, self.legacy = {}, {}, False
         self.names = {value: where for where, value in known_globals().items() if callable(value)}
         self.names[codecs.encode] = ("_codecs", "encode")
+        self.names |= {value: where for where, value in known_globals().items() if isinstance(value, qscheme)}
 
     def persistent_id(self, obj):
         if not isinstance(obj, (TypedStorage, UntypedStorage)):
@@ -126,7 +127,7 @@ class _Writer:
             made = (_utils._rebuild_parameter, (t.detach(), t.requires_grad, OrderedDict()))
             return (_utils._rebuild_parameter_with_state, (*made[1], state)) if state else made
         _utils._warn_of_hooks(t)
-        if t.layout is not strided or t.is_nested or hasattr(t, "_masked_mask"):
+        if t.layout is not strided or t.is_nested or t.is_quantized or hasattr(t, "_masked_mask"):
             return t.__reduce_ex__(2)
         if t.is_meta:
             made = (_utils._rebuild_meta_tensor_no_storage, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad))
@@ -316,7 +317,9 @@ class _Reader:
             raise CheckpointError(f"a storage is of {str(dtype)[:100]}; expected a class of storages")
         if key not in self.storages:
             nbytes = size * (dtype.itemsize if dtype else 1)
-            self.storages[key] = _placed(self.fetch(key, nbytes, dtype), location, self.map_location)
+            self.storages[key] = _placed(
+                self.fetch(key, nbytes, dtype and integers_of(dtype)), location, self.map_location
+            )
         untyped = self.storages[key]
         if len(saved) > 5 and saved[5] is not None:
             untyped = self.slice_of(untyped, saved[5], size, dtype.itemsize if dtype else 1)

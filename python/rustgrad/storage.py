@@ -28,9 +28,19 @@ _KINDS = {
     "DoubleStorage": _C.float64, "FloatStorage": _C.float32, "HalfStorage": _C.float16, "BFloat16Storage": _C.bfloat16,
     "LongStorage": _C.int64, "IntStorage": _C.int32, "ShortStorage": _C.int16, "CharStorage": _C.int8,
     "ByteStorage": _C.uint8, "BoolStorage": _C.bool, "ComplexFloatStorage": _C.complex64,
-    "ComplexDoubleStorage": _C.complex128,
+    "ComplexDoubleStorage": _C.complex128, "QUInt8Storage": _C.quint8, "QInt8Storage": _C.qint8,
+    "QInt32Storage": _C.qint32, "QUInt4x2Storage": _C.quint4x2, "QUInt2x4Storage": _C.quint2x4,
+}  # fmt: skip
+# The dtype of the integers of a quantised dtype.
+_INTEGERS = {
+    _C.quint8: _C.uint8, _C.qint8: _C.int8, _C.qint32: _C.int32, _C.quint4x2: _C.uint8, _C.quint2x4: _C.uint8,
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _KINDS.items()}
+
+
+def integers_of(dtype: _dtype) -> _dtype:
+    """The dtype of the integers of a quantised dtype; another one as it is."""
+    return _INTEGERS.get(dtype, dtype)
 
 
 def storage_of(tensor: Tensor) -> UntypedStorage:
@@ -84,7 +94,7 @@ class UntypedStorage:
 
     def _as(self, dtype):
         """All of the memory as a tensor of one dimension."""
-        return _C._over_storage(self._tensor, dtype, 0, [self.nbytes() // dtype.itemsize], [1])
+        return _C._over_storage(self._tensor, integers_of(dtype), 0, [self.nbytes() // dtype.itemsize], [1])
 
     @property
     def device(self) -> _C.device:
@@ -313,9 +323,9 @@ class TypedStorage(metaclass=_StorageMeta):
         if wrap_storage is None:
             data = args[0] if args else 0
             if hasattr(data, "__index__"):
-                made = ops["empty"](data, dtype=self.dtype, device=device)
+                made = ops["empty"](data, dtype=integers_of(self.dtype), device=device)
             else:
-                made = _C.tensor(list(data), dtype=self.dtype, device=device)
+                made = _C.tensor(list(data), dtype=integers_of(self.dtype), device=device)
             wrap_storage = storage_of(made)
         self._untyped_storage = wrap_storage
 

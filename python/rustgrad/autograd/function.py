@@ -99,7 +99,7 @@ class FunctionCtx:
 
 
 def _name(fn):
-    return f"{fn.__name__}Backward"
+    return getattr(fn, "_node_name", None) or f"{fn.__name__}Backward"
 
 
 def _materialise(ctx, grads):

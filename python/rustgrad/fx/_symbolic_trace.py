@@ -268,7 +268,9 @@ class Tracer(TracerBase):
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a call of a module is one node: those of `nn`, except `Sequential`."""
-        return type(m).__module__.startswith(("torch.nn", "rustgrad.nn")) and not isinstance(m, Sequential)
+        return type(m).__module__.startswith(
+            ("torch.nn", "rustgrad.nn", "torch.ao.nn", "rustgrad.ao.nn")
+        ) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
         """The path of a module from the root. NameError if it is not in it."""

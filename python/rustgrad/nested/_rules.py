@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 
 from .. import _conversions, _formats
-from .._rule_names import OPERATORS, REFLECTED, answer, op_of, places, swapped
+from .._rule_names import OPERATORS, REFLECTED, answer, name_of, named, op_of, places, swapped
 from . import _elementwise, _products, _reduce, _shape, _strided
 from ._tensor import is_nested, refuse
 
@@ -115,14 +115,12 @@ def _in_place(op):
 
 def _named(rule):
     """A rule that takes its first argument by any of its names, and dimensions by NumPy's."""
+    rule = named(rule)
 
     def called(*args, **kwargs):
         for old, new in (("axis", "dim"), ("keepdims", "keepdim")):
             if old in kwargs:
                 kwargs[new] = kwargs.pop(old)
-        for first in ("input", "tensors", "self", "tensor"):
-            if first in kwargs and not args:
-                args = (kwargs.pop(first),)
         return rule(*args, **kwargs)
 
     return called
@@ -163,9 +161,7 @@ def call(function, args, kwargs):
     layout = _layout_of(args, kwargs)
     function = op_of(function)
     rule = table(layout).get(function)
-    name = getattr(function, "__name__", str(function))
-    if name == "__get__":
-        name = getattr(function.__self__, "__name__", name)
+    name = name_of(function)
     if rule is None:
         refuse(name, layout)
     if kwargs.get("out") is not None:

@@ -1,11 +1,19 @@
-"""`rustgrad.ao.nn`: empty; quantised layers are not here."""
+"""`rustgrad.ao.nn`: layers of quantised models."""
 
 from __future__ import annotations
 
-from ..._absent import getattr_of
+import importlib
+from typing import Any
 
-__all__: list[str] = []
-__getattr__ = getattr_of(__name__)
+from ..._absent import absent as _absent
+
+__all__ = ["intrinsic", "qat", "quantizable", "quantized"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise _absent(__name__, name)
 
 
 def __dir__() -> list[str]:

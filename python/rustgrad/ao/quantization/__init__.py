@@ -1,166 +1,329 @@
-"""`rustgrad.ao.quantization`: marks in float models, which do nothing; what would quantise refuses."""
+"""`rustgrad.ao.quantization`: observers, configurations and passes that quantise float models. See `docs/decisions/quantized.md`."""
 
 from __future__ import annotations
 
-import functools
-from abc import ABC, abstractmethod
-from typing import Any, NoReturn
-
-import rustgrad
+from typing import Any
 
 from ..._absent import getattr_of
-from ...nn.modules.module import Module
+from .fake_quantize import (
+    FakeQuantize,
+    FakeQuantizeBase,
+    FixedQParamsFakeQuantize,
+    FusedMovingAvgObsFakeQuantize,
+    default_affine_fixed_qparams_fake_quant,
+    default_dynamic_fake_quant,
+    default_embedding_fake_quant,
+    default_embedding_fake_quant_4bit,
+    default_fake_quant,
+    default_fixed_qparams_range_0to1_fake_quant,
+    default_fixed_qparams_range_neg1to1_fake_quant,
+    default_fused_act_fake_quant,
+    default_fused_per_channel_wt_fake_quant,
+    default_fused_wt_fake_quant,
+    default_histogram_fake_quant,
+    default_per_channel_weight_fake_quant,
+    default_symmetric_fixed_qparams_fake_quant,
+    default_weight_fake_quant,
+    disable_fake_quant,
+    disable_observer,
+    enable_fake_quant,
+    enable_observer,
+    fused_per_channel_wt_fake_quant_range_neg_127_to_127,
+    fused_wt_fake_quant_range_neg_127_to_127,
+)
+from .fuse_modules import (
+    fuse_modules,
+    fuse_modules_qat,
+)
+from .fuser_method_mappings import (
+    fuse_conv_bn,
+    fuse_conv_bn_relu,
+    fuse_convtranspose_bn,
+    fuse_linear_bn,
+    get_fuser_method,
+    get_fuser_method_new,
+)
+from .observer import (
+    AffineQuantizedObserverBase,
+    FixedQParamsObserver,
+    Granularity,
+    HistogramObserver,
+    MappingType,
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    NoopObserver,
+    ObserverBase,
+    PerAxis,
+    PerBlock,
+    PerChannelMinMaxObserver,
+    PerGroup,
+    PerRow,
+    PerTensor,
+    PerToken,
+    PlaceholderObserver,
+    RecordingObserver,
+    ReuseInputObserver,
+    TorchAODType,
+    UniformQuantizationObserverBase,
+    ZeroPointDomain,
+    default_affine_fixed_qparams_observer,
+    default_debug_observer,
+    default_dynamic_quant_observer,
+    default_fixed_qparams_range_0to1_observer,
+    default_fixed_qparams_range_neg1to1_observer,
+    default_float_qparams_observer,
+    default_float_qparams_observer_4bit,
+    default_histogram_observer,
+    default_observer,
+    default_per_channel_weight_observer,
+    default_placeholder_observer,
+    default_reuse_input_observer,
+    default_symmetric_fixed_qparams_observer,
+    default_weight_observer,
+    get_block_size,
+    get_observer_state_dict,
+    load_observer_state_dict,
+    per_channel_weight_observer_range_neg_127_to_127,
+    weight_observer_range_neg_127_to_127,
+)
+from .qconfig import (
+    QConfig,
+    QConfigAny,
+    QConfigDynamic,
+    default_activation_only_qconfig,
+    default_debug_qconfig,
+    default_dynamic_qat_qconfig,
+    default_dynamic_qconfig,
+    default_embedding_qat_qconfig,
+    default_embedding_qat_qconfig_4bit,
+    default_per_channel_qconfig,
+    default_per_channel_symmetric_qnnpack_qat_qconfig,
+    default_per_channel_symmetric_qnnpack_qconfig,
+    default_qat_qconfig,
+    default_qat_qconfig_v2,
+    default_qconfig,
+    default_quint8_weight_qconfig,
+    default_reuse_input_qconfig,
+    default_symmetric_qnnpack_qat_qconfig,
+    default_symmetric_qnnpack_qconfig,
+    default_weight_only_qconfig,
+    float16_dynamic_qconfig,
+    float16_static_qconfig,
+    float_qparams_weight_only_qconfig,
+    float_qparams_weight_only_qconfig_4bit,
+    get_default_qat_qconfig,
+    get_default_qat_qconfig_dict,
+    get_default_qconfig,
+    get_default_qconfig_dict,
+    per_channel_dynamic_qconfig,
+    qconfig_equals,
+)
+from .qconfig_mapping import (
+    QConfigMapping,
+    get_default_qat_qconfig_mapping,
+    get_default_qconfig_mapping,
+)
+from .quant_type import (
+    QuantType,
+)
+from .quantization_mappings import (
+    get_default_compare_output_module_list,
+    get_default_dynamic_quant_module_mappings,
+    get_default_dynamic_sparse_quant_module_mappings,
+    get_default_float_to_quantized_operator_mappings,
+    get_default_qat_module_mappings,
+    get_default_qconfig_propagation_list,
+    get_default_static_quant_module_mappings,
+    get_default_static_quant_reference_module_mappings,
+    get_default_static_sparse_quant_module_mappings,
+    get_dynamic_quant_module_class,
+    get_embedding_qat_module_mappings,
+    get_embedding_static_quant_module_mappings,
+    get_quantized_operator,
+    get_static_quant_module_class,
+    no_observer_set,
+)
+from .quantize import (
+    add_quant_dequant,
+    convert,
+    get_default_custom_config_dict,
+    prepare,
+    prepare_qat,
+    propagate_qconfig_,
+    quantize,
+    quantize_dynamic,
+    quantize_qat,
+    swap_module,
+)
+from .stubs import (
+    DeQuantStub,
+    QuantStub,
+    QuantWrapper,
+)
+from .utils import MatchAllNode, get_combined_dict
 
 __all__ = [
+    "AffineQuantizedObserverBase",
     "DeQuantStub",
+    "FakeQuantize",
     "FakeQuantizeBase",
+    "FixedQParamsFakeQuantize",
+    "FixedQParamsObserver",
+    "FusedMovingAvgObsFakeQuantize",
+    "Granularity",
+    "HistogramObserver",
+    "MappingType",
+    "MatchAllNode",
+    "MinMaxObserver",
+    "MovingAverageMinMaxObserver",
+    "MovingAveragePerChannelMinMaxObserver",
+    "NoopObserver",
     "ObserverBase",
+    "ObserverOrFakeQuantize",
+    "PerAxis",
+    "PerBlock",
+    "PerChannelMinMaxObserver",
+    "PerGroup",
+    "PerRow",
+    "PerTensor",
+    "PerToken",
+    "PlaceholderObserver",
     "QConfig",
+    "QConfigAny",
+    "QConfigDynamic",
+    "QConfigMapping",
     "QuantStub",
+    "QuantType",
     "QuantWrapper",
+    "RecordingObserver",
+    "ReuseInputObserver",
+    "TorchAODType",
+    "UniformQuantizationObserverBase",
+    "ZeroPointDomain",
+    "add_quant_dequant",
     "convert",
+    "default_activation_only_qconfig",
+    "default_affine_fixed_qparams_fake_quant",
+    "default_affine_fixed_qparams_observer",
+    "default_debug_observer",
+    "default_debug_qconfig",
+    "default_dynamic_fake_quant",
+    "default_dynamic_qat_qconfig",
+    "default_dynamic_qconfig",
+    "default_dynamic_quant_observer",
+    "default_embedding_fake_quant",
+    "default_embedding_fake_quant_4bit",
+    "default_embedding_qat_qconfig",
+    "default_embedding_qat_qconfig_4bit",
+    "default_eval_fn",
+    "default_fake_quant",
+    "default_fixed_qparams_range_0to1_fake_quant",
+    "default_fixed_qparams_range_0to1_observer",
+    "default_fixed_qparams_range_neg1to1_fake_quant",
+    "default_fixed_qparams_range_neg1to1_observer",
+    "default_float_qparams_observer",
+    "default_float_qparams_observer_4bit",
+    "default_fused_act_fake_quant",
+    "default_fused_per_channel_wt_fake_quant",
+    "default_fused_wt_fake_quant",
+    "default_histogram_fake_quant",
+    "default_histogram_observer",
+    "default_observer",
+    "default_per_channel_qconfig",
+    "default_per_channel_symmetric_qnnpack_qat_qconfig",
+    "default_per_channel_symmetric_qnnpack_qconfig",
+    "default_per_channel_weight_fake_quant",
+    "default_per_channel_weight_observer",
+    "default_placeholder_observer",
+    "default_qat_qconfig",
+    "default_qat_qconfig_v2",
+    "default_qconfig",
+    "default_quint8_weight_qconfig",
+    "default_reuse_input_observer",
+    "default_reuse_input_qconfig",
+    "default_symmetric_fixed_qparams_fake_quant",
+    "default_symmetric_fixed_qparams_observer",
+    "default_symmetric_qnnpack_qat_qconfig",
+    "default_symmetric_qnnpack_qconfig",
+    "default_weight_fake_quant",
+    "default_weight_observer",
+    "default_weight_only_qconfig",
+    "disable_fake_quant",
+    "disable_observer",
+    "enable_fake_quant",
+    "enable_observer",
+    "float16_dynamic_qconfig",
+    "float16_static_qconfig",
+    "float_qparams_weight_only_qconfig",
+    "float_qparams_weight_only_qconfig_4bit",
+    "fuse_conv_bn",
+    "fuse_conv_bn_relu",
+    "fuse_convtranspose_bn",
+    "fuse_linear_bn",
     "fuse_modules",
+    "fuse_modules_qat",
+    "fused_per_channel_wt_fake_quant_range_neg_127_to_127",
+    "fused_wt_fake_quant_range_neg_127_to_127",
+    "get_block_size",
+    "get_combined_dict",
+    "get_default_compare_output_module_list",
+    "get_default_custom_config_dict",
+    "get_default_dynamic_quant_module_mappings",
+    "get_default_dynamic_sparse_quant_module_mappings",
+    "get_default_float_to_quantized_operator_mappings",
+    "get_default_qat_module_mappings",
     "get_default_qat_qconfig",
+    "get_default_qat_qconfig_dict",
+    "get_default_qat_qconfig_mapping",
     "get_default_qconfig",
+    "get_default_qconfig_dict",
+    "get_default_qconfig_mapping",
+    "get_default_qconfig_propagation_list",
+    "get_default_static_quant_module_mappings",
+    "get_default_static_quant_reference_module_mappings",
+    "get_default_static_sparse_quant_module_mappings",
+    "get_dynamic_quant_module_class",
+    "get_embedding_qat_module_mappings",
+    "get_embedding_static_quant_module_mappings",
+    "get_fuser_method",
+    "get_fuser_method_new",
+    "get_observer_state_dict",
+    "get_quantized_operator",
+    "get_static_quant_module_class",
+    "load_observer_state_dict",
+    "no_observer_set",
+    "per_channel_dynamic_qconfig",
+    "per_channel_weight_observer_range_neg_127_to_127",
     "prepare",
     "prepare_qat",
+    "propagate_qconfig_",
+    "qconfig_equals",
     "quantize",
     "quantize_dynamic",
     "quantize_qat",
+    "swap_module",
+    "weight_observer_range_neg_127_to_127",
 ]
 
-
-class QuantStub(Module):
-    """Marks where a model's input would be quantised: returns it."""
-
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
-
-    def forward(self, x: Any) -> Any:
-        """`x`."""
-        return x
+ObserverOrFakeQuantize = ObserverBase | FakeQuantizeBase
 
 
-class DeQuantStub(Module):
-    """Marks where a model's output would become float again: returns it."""
-
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
-
-    def forward(self, x: Any) -> Any:
-        """`x`."""
-        return x
+def default_eval_fn(model: Any, calib_data: Any) -> None:
+    """Calls a model with the inputs of pairs (input, target)."""
+    for data, _ in calib_data:
+        model(data)
 
 
-class QuantWrapper(Module):
-    """A module between a `QuantStub` and a `DeQuantStub`."""
-
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self.add_module("quant", QuantStub())
-        self.add_module("dequant", DeQuantStub())
-        self.add_module("module", module)
-        self.train(module.training)
-
-    def forward(self, X: Any) -> Any:
-        """What the module makes of `X`."""
-        return self.dequant(self.module(self.quant(X)))
+_found = getattr_of(__name__)
 
 
-class _Partial(functools.partial):
-    def with_args(self, **kwargs: Any) -> _Partial:
-        return _Partial(self, **kwargs)
+def __getattr__(name: str) -> Any:
+    if name in ("quantize_fx", "backend_config", "fx"):
+        import importlib
 
-
-class ObserverBase(ABC, Module):
-    """What an observer derives from: a module that sees values and tells the parameters of a quantisation by them."""
-
-    def __init__(self, dtype: Any, is_dynamic: bool = False) -> None:
-        super().__init__()
-        self.dtype, self.is_dynamic = dtype, is_dynamic
-
-    @abstractmethod
-    def forward(self, x: Any) -> Any:
-        """Sees `x`."""
-
-    @abstractmethod
-    def calculate_qparams(self, **kwargs: Any) -> Any:
-        """The scale and the zero point."""
-
-    @classmethod
-    def with_args(cls, **kwargs: Any) -> _Partial:
-        """A constructor with these arguments filled in."""
-        return _Partial(cls, **kwargs)
-
-
-class FakeQuantizeBase(ABC, Module):
-    """What a module that rounds as a quantised one would derives from: two switches, one byte each in its state."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("fake_quant_enabled", rustgrad.tensor([1], dtype=rustgrad.uint8))
-        self.register_buffer("observer_enabled", rustgrad.tensor([1], dtype=rustgrad.uint8))
-
-    @abstractmethod
-    def forward(self, x: Any) -> Any:
-        """`x`, rounded where `fake_quant_enabled`."""
-
-    @abstractmethod
-    def calculate_qparams(self, **kwargs: Any) -> Any:
-        """The scale and the zero point."""
-
-    def enable_fake_quant(self, enabled: bool = True) -> None:
-        """Whether `forward` rounds."""
-        self.fake_quant_enabled[0] = 1 if enabled else 0
-
-    def disable_fake_quant(self) -> None:
-        """`forward` no longer rounds."""
-        self.enable_fake_quant(False)
-
-    def enable_observer(self, enabled: bool = True) -> None:
-        """Whether `forward` sees values."""
-        self.observer_enabled[0] = 1 if enabled else 0
-
-    def disable_observer(self) -> None:
-        """`forward` no longer sees values."""
-        self.enable_observer(False)
-
-    @classmethod
-    def with_args(cls, **kwargs: Any) -> _Partial:
-        """A constructor with these arguments filled in."""
-        return _Partial(cls, **kwargs)
-
-
-class QConfig:
-    """NotImplementedError: a configuration of observers, which are not here."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _refuse("QConfig")
-
-
-def _refuse(name) -> NoReturn:
-    raise NotImplementedError(
-        f"quantization.{name}: there are no quantised tensors here. Hint: half precision (`model.half()`, autocast) is."
-    )
-
-
-def _refusing(name):
-    def function(*args: Any, **kwargs: Any) -> NoReturn:
-        _refuse(name)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "NotImplementedError: there are no quantised tensors."
-    return function
-
-
-convert, fuse_modules, prepare, prepare_qat = map(_refusing, ("convert", "fuse_modules", "prepare", "prepare_qat"))
-quantize, quantize_dynamic, quantize_qat = map(_refusing, ("quantize", "quantize_dynamic", "quantize_qat"))
-get_default_qconfig, get_default_qat_qconfig = map(_refusing, ("get_default_qconfig", "get_default_qat_qconfig"))
-__getattr__ = getattr_of(__name__)
+        return importlib.import_module(f"{__name__}.{name}")
+    return _found(name)
 
 
 def __dir__() -> list[str]:

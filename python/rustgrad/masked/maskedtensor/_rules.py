@@ -6,7 +6,7 @@ import functools
 
 from ... import _conversions, _formats
 from ..._C import Tensor, ops
-from ..._rule_names import OPERATORS, REFLECTED, answer, op_of, places, swapped
+from ..._rule_names import JOINS, MOVES, OPERATORS, REFLECTED, answer, name_of, named, op_of, places, swapped
 from .. import _ops as _functions
 from . import binary, passthrough, reductions, unary
 from ._gradients import Call, data_of, write
@@ -108,18 +108,6 @@ def _resolved(self):
     return self
 
 
-def _named(rule):
-    """A rule that takes its first argument by any of its names."""
-
-    def called(*args, **kwargs):
-        for first in ("input", "tensors", "self", "tensor"):
-            if first in kwargs and not args:
-                args = (kwargs.pop(first),)
-        return rule(*args, **kwargs)
-
-    return called
-
-
 def _pointwise():
     """(function, rule) of the elementwise ops, by all functions of a name."""
     for name in (*unary.UNARY_NAMES, *unary.MORE):
@@ -134,7 +122,7 @@ def _pointwise():
 
 def _moves():
     """(function, rule) of the ops that move elements."""
-    for names, kind in ((passthrough.MOVES, passthrough.move), (passthrough.JOINS, passthrough.join)):
+    for names, kind in ((MOVES, passthrough.move), (JOINS, passthrough.join)):
         for name in names:
             yield from ((f, kind(f)) for f in places(name))
     for name in passthrough.FOLDS:
@@ -169,7 +157,7 @@ def table():
         found.update(dict.fromkeys(places(name), rule))
     found.update(dict.fromkeys(places("where"), _where))
     found[Tensor.where] = _where_of
-    return {op: _named(rule) for op, rule in found.items()}
+    return {op: named(rule) for op, rule in found.items()}
 
 
 def call(function, args, kwargs):
@@ -180,9 +168,7 @@ def call(function, args, kwargs):
     """
     function = op_of(function)
     rule = table().get(function)
-    name = getattr(function, "__name__", str(function))
-    if name == "__get__":
-        name = getattr(function.__self__, "__name__", name)
+    name = name_of(function)
     if rule is None:
         refuse(name)
     if kwargs.get("out") is not None:

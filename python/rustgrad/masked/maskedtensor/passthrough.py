@@ -15,13 +15,6 @@ _NAMES = (
     "unfold_backward im2col col2im stack"
 ).split()
 PASSTHROUGH_FNS = [getattr(_torch_ops.ops.aten, name) for name in _NAMES]
-# The functions that have a rule.
-MOVES = (
-    "select transpose swapaxes swapdims split split_with_sizes chunk t _slice expand expand_as view view_as reshape reshape_as "
-    "flatten unflatten unsqueeze squeeze unfold permute movedim moveaxis narrow unbind flip fliplr flipud roll repeat tile index_select "
-    "gather take_along_dim diagonal tril triu rot90 ravel atleast_1d atleast_2d atleast_3d adjoint broadcast_to __getitem__"
-).split()
-JOINS = "cat concat concatenate stack hstack vstack row_stack dstack".split()
 FOLDS = ("nn.functional.unfold", "nn.functional.fold")
 
 

@@ -306,6 +306,8 @@ class SyncBatchNorm(_BatchNorm):
             converted.running_mean, converted.running_var = module.running_mean, module.running_var
             converted.num_batches_tracked = module.num_batches_tracked
             converted.training = module.training
+            if hasattr(module, "qconfig"):
+                converted.qconfig = module.qconfig
         for name, child in module.named_children():
             converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return converted

@@ -1,0 +1,7 @@
+"""The old name of `rustgrad.ao.nn.quantizable`."""
+
+from __future__ import annotations
+
+from .._old_names import install
+
+install(__name__)
