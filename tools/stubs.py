@@ -189,8 +189,10 @@ def package_stub(table: list[dict]) -> str:
             lines.append(f"from . import {name} as {name}")
         elif isinstance(value, type(_C.float32)):
             lines.append(f"{name}: _dtype")
-        elif hasattr(_C, name) and getattr(_C, name) is value:
+        elif vars(_C).get(name) is value:
             lines.append(f"from ._C import {name} as {name}")
+        elif home == "rustgrad" and name in rustgrad._LAZY:
+            lines.append(f"from .{rustgrad._LAZY[name]} import {name} as {name}")
         elif home.startswith("rustgrad.") and hasattr(sys.modules[home], name):
             lines.append(f"from {home.removeprefix('rustgrad')} import {name} as {name}")
         elif isinstance(value, types.FunctionType):

@@ -49,7 +49,7 @@ class QUInt8Storage(TypedStorage): ...
 from ._C import SavedTensor as SavedTensor
 from .jit import ScriptFunction as ScriptFunction
 from .jit import ScriptModule as ScriptModule
-from ._C import ScriptObject as ScriptObject
+from ._quantized._script_object import ScriptObject as ScriptObject
 class ShortStorage(TypedStorage): ...
 class ShortTensor(Tensor): ...
 from ._C import Size as Size
@@ -222,7 +222,7 @@ from . import mps as mps
 from . import multiprocessing as multiprocessing
 nan: _float
 from . import nested as nested
-newaxis: None
+from ._C import newaxis as newaxis
 from . import nn as nn
 from .autograd.grad_mode import no_grad as no_grad
 from ._functions import numel as numel
