@@ -189,7 +189,7 @@ def package_stub(table: list[dict]) -> str:
             lines.append(f"from . import {name} as {name}")
         elif isinstance(value, type(_C.float32)):
             lines.append(f"{name}: _dtype")
-        elif vars(_C).get(name) is value:
+        elif name in vars(_C) and vars(_C)[name] is value:
             lines.append(f"from ._C import {name} as {name}")
         elif home == "rustgrad" and name in rustgrad._LAZY:
             lines.append(f"from .{rustgrad._LAZY[name]} import {name} as {name}")

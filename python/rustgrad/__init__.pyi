@@ -222,7 +222,7 @@ from . import mps as mps
 from . import multiprocessing as multiprocessing
 nan: _float
 from . import nested as nested
-from ._C import newaxis as newaxis
+newaxis: None
 from . import nn as nn
 from .autograd.grad_mode import no_grad as no_grad
 from ._functions import numel as numel
