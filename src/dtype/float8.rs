@@ -179,10 +179,16 @@ mod tests {
     /// Figures of PyTorch 2.15.
     #[test]
     fn ends_of_the_range() {
-        assert_eq!([448.0, 464.0, 1e6, f32::INFINITY, f32::NEG_INFINITY].map(|x| f8e4m3fn::from_f32(x).0), [126, 126, 126, 126, 254]);
+        assert_eq!(
+            [448.0, 464.0, 1e6, f32::INFINITY, f32::NEG_INFINITY].map(|x| f8e4m3fn::from_f32(x).0),
+            [126, 126, 126, 126, 254]
+        );
         assert_eq!([240.0, 248.0, f32::INFINITY, -0.0].map(|x| f8e4m3fnuz::from_f32(x).0), [127, 128, 128, 0]);
         assert_eq!([57344.0, 61440.0, f32::NEG_INFINITY, -0.0].map(|x| f8e5m2::from_f32(x).0), [123, 124, 252, 128]);
         assert_eq!([57344.0, 61440.0, f32::INFINITY].map(|x| f8e5m2fnuz::from_f32(x).0), [127, 128, 128]);
-        assert_eq!([3.0, 0.0, -7.0, f32::INFINITY, f32::NAN].map(|x| f8e8m0fnu::from_f32(x).0), [129, 0, 130, 255, 255]);
+        assert_eq!(
+            [3.0, 0.0, -7.0, f32::INFINITY, f32::NAN].map(|x| f8e8m0fnu::from_f32(x).0),
+            [129, 0, 130, 255, 255]
+        );
     }
 }

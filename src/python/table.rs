@@ -257,7 +257,9 @@ pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
             rustgrad::dtype::set_default_dtype(d);
             Ok(())
         }
-        _ => Err(raised::<PyTypeError>("only floating-point types are supported as the default type, of 16 bits or more")),
+        _ => Err(raised::<PyTypeError>(
+            "only floating-point types are supported as the default type, of 16 bits or more",
+        )),
     }
 }
 /// The number of threads that one operation may use.

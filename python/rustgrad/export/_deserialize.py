@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import operator
 import re
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from .. import _C
 from .._aten_forms import find
 from .._base import Tensor
-from .._ops import ops, registered
+from .._ops import OpOverload, ops, registered
+from .._schema import overloads
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
@@ -83,6 +85,17 @@ def program_of(data: dict[str, Any], state: dict[str, Any], constants: dict[str,
     return program
 
 
+def _name(text: Any) -> str:
+    """A name in a file: it becomes a variable in the code of a module.
+
+    Raises:
+        RuntimeError: it is no identifier.
+    """
+    if not isinstance(text, str) or not text.isidentifier() or keyword.iskeyword(text):
+        raise RuntimeError(f"export.load: the file has a name {str(text)[:100]!r}; expected an identifier")
+    return text
+
+
 def _leaves(program: ExportedProgram) -> list[Any] | None:
     """The arguments of a call, for the texts of errors."""
     values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
@@ -133,8 +146,11 @@ def _call(entry: dict[str, Any]) -> ModuleCallEntry:
     s = entry["signature"]
     if s is None:
         return ModuleCallEntry(entry["fqn"], None)
-    specs = [_pytree.treespec_loads(s[name]) for name in ("in_spec", "out_spec")]
-    return ModuleCallEntry(entry["fqn"], ModuleCallSignature([], [], *specs, s.get("forward_arg_names")))
+    in_spec, out_spec = (_pytree.treespec_loads(s[name]) for name in ("in_spec", "out_spec"))
+    names = s.get("forward_arg_names")
+    keywords = [k for part in in_spec.children()[1:] for k in part.context or ()]
+    list(map(_name, [*(names or ()), *keywords]))
+    return ModuleCallEntry(entry["fqn"], ModuleCallSignature([], [], in_spec, out_spec, names))
 
 
 def _constant(value: dict[str, Any]) -> Any:
@@ -213,16 +229,19 @@ def target_of(name: str) -> Any:
     """The op of a name in a file. NotImplementedError if it is not here."""
     if name.startswith("_operator.") and name.partition(".")[2] in OPERATORS:
         return getattr(operator, name.partition(".")[2])
-    found = re.fullmatch(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?", name)
-    if found is not None:
-        space, op, overload = found.groups()
+    parts = re.fullmatch(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?", name)
+    if parts is not None:
+        space, op, overload = parts.groups()
         if space == "aten":
-            known = find(op) is not None or hasattr(ops.aten, op) and op in _named()
+            # Only what has a schema: other names reach methods of tensors that are no ops.
+            known = bool(overloads(op)) and (find(op) is not None or op in _named())
         else:
             known = op in registered.get(space, {})
         if known:
             packet = getattr(getattr(ops, space), op)
-            return packet if space == "higher_order" else getattr(packet, overload or "default")
+            found = packet if space == "higher_order" else getattr(packet, overload or "default", None)
+            if space == "higher_order" or isinstance(found, OpOverload):
+                return found
     raise NotImplementedError(
         f"export.load: the op {name} is not here. Hint: an op of the program has to be registered (library.custom_op) before its "
         "file is loaded; run_decompositions() before export.save leaves ops that more libraries have"
@@ -271,7 +290,7 @@ class _Reader:
         return None
 
     def _named_node(self, node: Node, name: str) -> Node:
-        self.graph._namespace.rename(node, name)
+        self.graph._namespace.rename(node, _name(name))
         node.name = name
         node.meta["val"] = self._meta(name)
         self.nodes[name] = node
@@ -280,10 +299,10 @@ class _Reader:
     def _input(self, arg: dict[str, Any]) -> None:
         (kind, value), *_ = arg.items()
         if kind in ("as_tensor", "as_sym_int"):
-            name = value.get("name", value.get("as_name"))
+            name = _name(value.get("name", value.get("as_name")))
             self._named_node(self.graph.placeholder(name), name)
         else:
-            name = self.constants.pop(0) if self.constants else f"arg_{len(self.graph.nodes)}"
+            name = _name(self.constants.pop(0)) if self.constants else f"arg_{len(self.graph.nodes)}"
             node = self._named_node(self.graph.placeholder(name), name)
             node.meta["val"] = _constant(arg)
 
@@ -338,7 +357,7 @@ class _Reader:
     def _node(self, data: dict[str, Any]) -> None:
         target = target_of(data["target"])
         args = tuple(self._value(i["arg"]) for i in data["inputs"] if i.get("kind", 1) != 2)
-        kwargs = {i["name"]: self._value(i["arg"]) for i in data["inputs"] if i.get("kind", 1) == 2}
+        kwargs = {_name(i["name"]): self._value(i["arg"]) for i in data["inputs"] if i.get("kind", 1) == 2}
         if "kind" not in (data["inputs"] or [{"kind": 1}])[0]:
             args, kwargs = self._older(target, data["inputs"])
         outputs = data["outputs"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import inspect
+import json
 import math
 import types
 import typing
@@ -61,7 +62,7 @@ class PythonCode:
 def format_target(base: str, target: str) -> str:
     """The expression for an attribute of `base` by its path; names that are no identifiers go through `getattr`."""
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        base = f"{base}.{part}" if part.isidentifier() else f"getattr({base}, {json.dumps(part)})"
     return base
 
 
