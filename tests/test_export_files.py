@@ -1,5 +1,6 @@
 """`torch.export.save` and `load`: PyTorch's `.pt2` archives; those in `golden` are written by PyTorch (golden/record_export.py)."""
 
+import builtins
 import io
 import json
 import math
@@ -239,6 +240,73 @@ def test_no_code_of_the_file_runs():
     buffer.seek(0)
     program = load(buffer)
     assert program.example_inputs is None and program.module()(torch.ones(3, 2)).shape == (3, 1)
+
+
+def rewritten(program, change):
+    """The file of a program, with each of its JSON texts changed."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(written(program)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, change(content.decode()).encode() if name.endswith(".json") else content)
+    buffer.seek(0)
+    return buffer
+
+
+CALL = "__import__('builtins').setattr(__import__('builtins'), 'reached', 1)"
+
+
+@pytest.mark.skipif(target.STAND_IN, reason="PyTorch does not promise it")
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ('"input"', f"input={CALL}"),
+        ('"input"', "class"),
+        ('"p_weight"', f"p_weight={CALL}, y"),
+        ('"p_weight"', f"p_weight\n    {CALL}"),
+        ('"linear"', f"linear = {CALL}\n    y"),
+        ('"name": "bias", "arg": {"as_tensor": {"name": "p_bias"}}, "kind": 1', f"bias={CALL} or p_bias, x"),
+        ('"forward_arg_names": ["input"]', f"input={CALL}"),
+    ],
+)
+def test_names_in_files_are_identifiers(old, new):
+    program = export(nn.Linear(2, 1), (torch.ones(3, 2),))
+    text = json.dumps(new)
+    if old.startswith('"name"'):
+        text = f'"name": {text}, "arg": {{"as_tensor": {{"name": "p_bias"}}}}, "kind": 2'
+    elif old.startswith('"forward'):
+        text = f'"forward_arg_names": [{text}]'
+    with pytest.raises(RuntimeError, match="expected an identifier"):
+        load(rewritten(program, lambda content: content.replace(old, text)))
+    assert "reached" not in vars(builtins)
+
+
+@pytest.mark.skipif(target.STAND_IN, reason="PyTorch does not promise it")
+@pytest.mark.parametrize(
+    "name", ['w"), ' + CALL.replace(".", '"+chr(46)+"') + ', getattr(self, "', f"w;{CALL}", '0"]', "a b"]
+)
+def test_names_of_parameters_are_no_code(name):
+    """Any name will do, as in PyTorch, but it stays a name."""
+    program = export(nn.Linear(2, 1), (torch.ones(3, 2),))
+    try:
+        made = load(rewritten(program, lambda content: content.replace('"weight"', json.dumps(name)))).module()
+        made(torch.ones(3, 2))
+    except (RuntimeError, AttributeError, KeyError) as error:
+        assert name.split(".")[0][:8] in str(error)
+    assert "reached" not in vars(builtins)
+
+
+@pytest.mark.skipif(target.STAND_IN, reason="PyTorch looks its own names up")
+@pytest.mark.parametrize(
+    "op",
+    "aten.__class__.mro aten.__init__.default aten.__getattribute__.default aten.linear.__class__ aten.linear._function aten.numpy.default "
+    "aten.register_hook.default aten.from_file.default aten.apply_.default aten.handle_torch_function.default "
+    "higher_order.__class__ linalg.inv.default".split(),
+)
+def test_what_is_no_op_is_refused(op):
+    program = export(nn.Linear(2, 1), (torch.ones(3, 2),))
+    with pytest.raises(NotImplementedError, match="is not here"):
+        load(rewritten(program, lambda content: content.replace("torch.ops.aten.linear.default", f"torch.ops.{op}")))
 
 
 def test_ops_of_the_program_in_files():
