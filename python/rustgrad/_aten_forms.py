@@ -148,9 +148,11 @@ def item(self: Tensor) -> Any:
 
 def _unique2(
     self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
-    """`unique` with all of its results."""
-    return _ops["unique"](self, sorted, True, True)
+) -> tuple[Tensor, ...]:
+    """`unique` with three results, of which those that are not asked for are empty."""
+    values, inverse, counts = _ops["unique"](self, sorted, True, True)
+    empty = inverse.new_empty(0)
+    return values, inverse if return_inverse else empty, counts if return_counts else empty
 
 
 def nonzero_numpy(self: Tensor) -> tuple[Tensor, ...]:
@@ -239,6 +241,7 @@ _FORMS: dict[str, Callable[..., Any]] = {name: getattr(_aten_nn, name, None) or 
 _FORMS["_local_scalar_dense"] = item
 _FORMS["_embedding_bag"] = _FORMS["_embedding_bag_forward_only"] = _aten_nn.embedding_bag
 _FORMS["grid_sampler_2d"] = _FORMS["grid_sampler_3d"] = _aten_nn.grid_sampler
+_FORMS["nll_loss2d"] = _aten_nn.nll_loss_nd
 _FORMS["lift_fresh"] = _FORMS["lift"] = lambda self: self
 _FORMS["alias"] = lambda self: self.view_as(self)
 _FORMS["detach_"] = lambda self: self.detach_()

@@ -148,7 +148,7 @@ VIEWS = frozenset(
 @functools.cache
 def _lines() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for line in SCHEMAS.split("\n"):
+    for line in SCHEMAS.splitlines():
         found.setdefault(re.split(r"[.(]", line, maxsplit=1)[0], []).append(line)
     return found
 

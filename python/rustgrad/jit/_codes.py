@@ -7,7 +7,7 @@ from typing import Any
 from .. import _C
 from .._formats import strided
 
-__all__ = ["code_of", "dtype_of", "format_of", "layout_of", "reduction_of"]
+__all__ = ["code_of", "dtype_of", "format_of", "layout_of"]
 
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64",
            "complex128", "bool", "qint8", "quint8", "qint32", "bfloat16")  # fmt: skip
@@ -15,7 +15,6 @@ _LATER = {27: "uint16", 28: "uint32", 29: "uint64"}
 _dtypes = {code: vars(_C)[name] for code, name in [*enumerate(_DTYPES), *_LATER.items()] if name in vars(_C)}
 _codes = {d: code for code, d in _dtypes.items()}
 _FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
-_REDUCTIONS = ("none", "mean", "sum")
 
 
 def dtype_of(code: Any) -> Any:
@@ -42,11 +41,6 @@ def format_of(code: Any) -> Any:
     import rustgrad
 
     return getattr(rustgrad, _FORMATS[code]) if type(code) is int else code
-
-
-def reduction_of(code: int | str) -> str:
-    """ "none", "mean" or "sum" of its number."""
-    return code if isinstance(code, str) else _REDUCTIONS[code]
 
 
 def code_of(value: Any) -> int | None:

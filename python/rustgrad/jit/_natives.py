@@ -1,6 +1,5 @@
-"""Ops of `aten` with the arguments of their schemas, where a function of this package has others, or another name.
-
-A call in an archive passes arguments by position, in the order of the schema: `nll_loss(x, t, weight, 1, -100)`.
+"""Ops of `aten` as TorchScript calls them, where that differs from `ops.aten`: dtypes and formats are numbers, results are lists,
+a constant may be written to. Ops that only archives have are here too.
 """
 
 from __future__ import annotations
@@ -9,10 +8,11 @@ import math
 from typing import Any
 
 from .. import _C, linalg
+from .._aten_forms import find as find_form
 from .._base import Tensor
 from ..nn import functional as F
 from ..nn.utils import rnn as nn_rnn
-from ._codes import code_of, dtype_of, format_of, layout_of, reduction_of
+from ._codes import code_of, dtype_of, format_of, layout_of
 
 ops = _C.ops
 
@@ -95,30 +95,6 @@ def _reshape_alias(x: Tensor, size: list[int], stride: list[int]) -> Tensor:
     return x.as_strided(size, stride)
 
 
-def tensordot(a: Tensor, b: Tensor, dims_self: list[int], dims_other: list[int]) -> Tensor:
-    return _top().tensordot(a, b, dims=(dims_self, dims_other))
-
-
-def einsum(equation: str, tensors: list[Tensor], *, path: list[int] | None = None) -> Tensor:
-    return _top().einsum(equation, *tensors)
-
-
-def broadcast_tensors(tensors: list[Tensor]) -> list[Tensor]:
-    return list(_top().broadcast_tensors(*tensors))
-
-
-def meshgrid(tensors: list[Tensor], *, indexing: str = "ij") -> list[Tensor]:
-    return list(_top().meshgrid(*tensors, indexing=indexing))
-
-
-def block_diag(tensors: list[Tensor]) -> Tensor:
-    return _top().block_diag(*tensors)
-
-
-def cartesian_prod(tensors: list[Tensor]) -> Tensor:
-    return _top().cartesian_prod(*tensors)
-
-
 def unfold_copy(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return x.unfold(dimension, size, step).clone()
 
@@ -133,10 +109,6 @@ def atleast_2d(x: Any) -> Any:
 
 def atleast_3d(x: Any) -> Any:
     return _top().atleast_3d(x) if isinstance(x, Tensor) else list(_top().atleast_3d(*x))
-
-
-def _unique2(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    return _three(ops["unique"](x, sorted, return_inverse, return_counts), x, return_inverse, return_counts)
 
 
 def unique_dim(
@@ -188,10 +160,6 @@ def nuclear_norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return linalg.matrix_norm(x, "nuc", tuple(dim), keepdim)
 
 
-def rms_norm(x: Tensor, shape: list[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    return F.rms_norm(x, shape, weight, eps)
-
-
 def _assert_tensor_metadata(*args: Any, **kwargs: Any) -> None:
     pass
 
@@ -205,10 +173,6 @@ def lift_fresh(x: Tensor) -> Tensor:
     return x.clone()
 
 
-def lift_fresh_copy(x: Tensor) -> Tensor:
-    return x.clone()
-
-
 def nonzero_numpy(x: Tensor) -> list[Tensor]:
     return list(x.nonzero(as_tuple=True))
 
@@ -219,20 +183,8 @@ def pad_sequence(
     return nn_rnn.pad_sequence(sequences, batch_first, padding_value, padding_side)
 
 
-def numpy_T(x: Tensor) -> Tensor:
-    return x.permute(list(range(x.dim()))[::-1])
-
-
 def is_scripting() -> bool:
     return True
-
-
-def _softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    return x.softmax(dim, _C.float32 if half_to_float else None)
-
-
-def _log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    return x.log_softmax(dim, _C.float32 if half_to_float else None)
 
 
 def _shape_as_tensor(x: Tensor) -> Tensor:
@@ -314,13 +266,6 @@ def conv3d(
     return ops["conv3d"](input, weight, bias, stride, padding, dilation, groups)
 
 
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, dropout_p: float = 0.0,
-                                 is_causal: bool = False, *, scale: Any = None, enable_gqa: bool = False) -> Tensor:  # fmt: skip
-    return F.scaled_dot_product_attention(
-        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-    )
-
-
 def _native_multi_head_attention(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor,
                                  qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor, mask: Any = None,
                                  need_weights: bool = True, average_attn_weights: bool = True, mask_type: Any = None) -> Any:  # fmt: skip
@@ -376,32 +321,14 @@ def _nested_tensor_from_mask_left_aligned(x: Tensor, mask: Tensor) -> bool:
     return False
 
 
-def im2col(x: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
-    return F.unfold(x, kernel_size, dilation, padding, stride)
-
-
-def col2im(x: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
-    return F.fold(x, output_size, kernel_size, dilation, padding, stride)
-
-
 def thnn_conv2d(
     x: Tensor, weight: Tensor, kernel_size: Any, bias: Any = None, stride: Any = 1, padding: Any = 0
 ) -> Tensor:
     return ops["conv2d"](x, weight, bias, stride, padding)
 
 
-def elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-    if scale == 1 and input_scale == 1:
-        return F.elu(x, alpha)
-    return _top().where(x > 0, x * scale, (x * input_scale).expm1() * (alpha * scale))
-
-
 def elu_(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-    return F.elu_(x, alpha) if scale == 1 and input_scale == 1 else x.copy_(elu(x, alpha, scale, input_scale))
-
-
-def log_sigmoid(x: Tensor) -> Tensor:
-    return F.logsigmoid(x)
+    return x.copy_(find_form("elu")(x, alpha, scale, input_scale))
 
 
 def rrelu_with_noise(x: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False,
@@ -418,79 +345,6 @@ def _masked_softmax(x: Tensor, mask: Tensor, dim: int | None = None, mask_type: 
     return x.masked_fill(mask, -math.inf).softmax(-1 if dim is None else dim)
 
 
-def _padder(mode: str) -> Any:
-    return lambda x, padding: F.pad(x, padding, mode)
-
-
-# --- resizing: sizes, or None and factors
-
-
-def _resized(name: str, has_corners: bool) -> Any:
-    op = ops[name]
-
-    def resize(x: Tensor, output_size: Any, *rest: Any) -> Tensor:
-        corners, scales = (rest[:1], rest[1:]) if has_corners else ((), rest)
-        dims = x.dim() - 2
-        if len(scales) == 1 and isinstance(scales[0], (list, tuple)):
-            scales = tuple(scales[0])
-        elif len(scales) == 1 and dims != 1 and scales[0] is None:
-            scales = (None,) * dims
-        if output_size is None:
-            output_size = [math.floor(n * s) for n, s in zip(x.shape[2:], scales, strict=True)]
-        return op(x, output_size, *corners, *scales)
-
-    return resize
-
-
-# --- losses: the reduction is a number
-
-
-def cross_entropy_loss(x: Tensor, target: Tensor, weight: Any = None, reduction: int = 1, ignore_index: int = -100,
-                       label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
-    kind = reduction_of(reduction)
-    return F.cross_entropy(
-        x, target, weight, ignore_index=ignore_index, reduction=kind, label_smoothing=label_smoothing
-    )
-
-
-def nll_loss(x: Tensor, target: Tensor, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Tensor:
-    return F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=reduction_of(reduction))
-
-
-def mse_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    return F.mse_loss(x, target, reduction=reduction_of(reduction))
-
-
-def l1_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    return F.l1_loss(x, target, reduction=reduction_of(reduction))
-
-
-def smooth_l1_loss(x: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
-    return F.smooth_l1_loss(x, target, reduction=reduction_of(reduction), beta=beta)
-
-
-def huber_loss(x: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
-    return F.huber_loss(x, target, reduction=reduction_of(reduction), delta=delta)
-
-
-def soft_margin_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    return F.soft_margin_loss(x, target, reduction=reduction_of(reduction))
-
-
-def multilabel_margin_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
-    return F.multilabel_margin_loss(x, target, reduction=reduction_of(reduction))
-
-
-def multi_margin_loss(
-    x: Tensor, target: Tensor, p: float = 1, margin: float = 1, weight: Any = None, reduction: int = 1
-) -> Tensor:
-    return F.multi_margin_loss(x, target, p, margin, weight, reduction=reduction_of(reduction))
-
-
-def binary_cross_entropy(x: Tensor, target: Tensor, weight: Any = None, reduction: int = 1) -> Tensor:
-    return F.binary_cross_entropy(x, target, weight, reduction=reduction_of(reduction))
-
-
 # --- modes and other state
 
 
@@ -502,30 +356,12 @@ def is_autocast_enabled(*device: Any) -> bool:
     return _top().is_autocast_enabled()
 
 
-_IN_PLACE = ("hardtanh", "leaky_relu", "silu", "hardswish", "hardsigmoid", "mish", "relu6", "celu", "selu", "threshold")
-
-
-def _in_place(name: str) -> Any:
-    function = getattr(F, name)
-    return lambda x, *args: function(x, *args, inplace=True)
-
-
 def _table() -> dict[str, Any]:
+    helpers = ("_top", "_caster", "_three", "_scattered", "_table")
     own = {n: f for n, f in globals().items() if callable(f) and getattr(f, "__module__", "") == __name__}
-    made = {n: f for n, f in own.items() if n not in ("_top", "_caster", "_three", "_scattered", "_padder", "_resized",
-                                                      "_in_place", "_table")}  # fmt: skip
+    made = {n: f for n, f in own.items() if n not in helpers}
     made["len"] = made.pop("len_")
-    made |= {"nll_loss_nd": nll_loss, "nll_loss2d": nll_loss, "glu": F.glu}
-    made |= {f"{name}_": _in_place(name) for name in _IN_PLACE}
     made["gelu_"] = lambda x, *, approximate="none": x.copy_(F.gelu(x, approximate=approximate))
-    for dims in (1, 2, 3):
-        made[f"reflection_pad{dims}d"], made[f"replication_pad{dims}d"] = _padder("reflect"), _padder("replicate")
-    for name in ops:
-        if name.startswith("_upsample_") and not name.endswith("_backward"):
-            resize = _resized(name, "nearest" not in name)
-            made[name] = resize
-            if "exact" not in name and not name.endswith("_aa"):
-                made[name[1:]] = resize
     names = {"Byte": "uint8", "Char": "int8", "Double": "float64", "Float": "float32", "Half": "float16", "Int": "int32",
              "Long": "int64", "Short": "int16"}  # fmt: skip
     return made | {f"_cast_{k}": _caster(v) for k, v in names.items()}

@@ -10,16 +10,17 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C, _ops, fft, linalg, special
+from .. import _C, _ops
+from .._aten_forms import find
 from .._base import Tensor
-from ..nn import functional as F
+from .._schema import overloads
 from ._codes import code_of, dtype_of, format_of, layout_of
 from ._natives import NATIVES
 from ._values import OPS
 
 __all__ = ["PRIM", "op", "prim"]
 
-# Ops that are written in Python in this package, by the object that has them. Anything else of a name is an op of the core.
+# Ops that are written in Python in this package, by the object that has them. Anything else of a name is as in `ops.aten`.
 _OF_TENSOR = frozenset(
     "__and__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __lshift__ __or__ __rshift__ __xor__ _nnz _values _indices "
     "bernoulli_ cauchy_ chalf coalesce contiguous copy_ cpu dense_dim dim element_size expand expand_as exponential_ "
@@ -33,16 +34,8 @@ _OF_TOP = frozenset(
     "is_neg is_nonzero is_same_size is_signed istft manual_seed numel resolve_conj resolve_neg segment_reduce stft norm "
     "lu_unpack unravel_index is_autocast_cpu_enabled resize_as_".split()
 )
-_OF_LAYERS = frozenset(
-    "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d avg_pool2d avg_pool3d conv_tbc gelu hardsigmoid "
-    "hardswish hardtanh leaky_relu linear max_pool2d_with_indices max_pool3d_with_indices mish one_hot pad relu6 silu softplus softshrink".split()
-)
-# The ops of the core that are private in PyTorch too, and that code in archives calls.
-_PRIVATE = frozenset(
-    "_adaptive_avg_pool2d _adaptive_avg_pool3d _conj _conj_physical _euclidean_dist _fft_c2c _fft_c2r _fft_r2c _int_mm _linalg_det "
-    "_linalg_eigh _linalg_slogdet _linalg_solve_ex _linalg_svd _prelu_kernel _sample_dirichlet _standard_gamma _weight_norm".split()
-)
-_WITH_INDICES = ("adaptive_max_pool2d", "adaptive_max_pool3d")
+# Private ops of the core that have no schema in `_aten_schemas`, and that code in archives calls.
+_PRIVATE = ("_int_mm", "_weight_norm")
 _KEYWORDS: dict[str, Callable[[Any], Any]] = {"dtype": dtype_of, "layout": layout_of, "memory_format": format_of}
 
 
@@ -106,25 +99,14 @@ def _tensor_op(name: str) -> Callable[..., Any] | None:
     function: Any = None
     if name in NATIVES:
         function = NATIVES[name]
-    elif name in _OF_LAYERS:
-        function = getattr(F, name)
-        if name in _WITH_INDICES:
-            return lambda *args: function(*args, return_indices=True)
     elif name in _OF_TENSOR:
         function = getattr(Tensor, name, None)
     elif name in _OF_TOP:
         function = getattr(rustgrad, name, None)
     elif name in _ops._named:
         function = _ops._named[name]
-    elif name in _C.ops and (not name.startswith("_") or name in _PRIVATE):
-        function = _C.ops[name]
-    else:
-        for prefix, module in (("linalg_", linalg), ("fft_", fft), ("special_", special)):
-            short = name.removeprefix(prefix)
-            if name.startswith(prefix) and short in module.__all__:
-                function = getattr(module, short)
-        if function is None and name.endswith("_") and name[:-1] in _C.ops:
-            function = getattr(Tensor, name, None)
+    elif overloads(name) or (name in _C.ops and (not name.startswith("_") or name in _PRIVATE)):
+        function = find(name)
     return None if function is None else _converting(function)
 
 
