@@ -50,6 +50,11 @@ class CallRecorder(TorchFunctionMode):
         """The value of a tensor now."""
         raise NotImplementedError
 
+    def sized(self, tensor: Tensor) -> int | None:
+        """The number by which expressions of sizes name a tensor; None if its sizes do not vary."""
+        value = self.read(tensor)
+        return None if value.source == "outside" else value.number
+
     def depends(self, tensor: Tensor | None) -> bool:
         """Whether a tensor was computed from inputs."""
         raise NotImplementedError
@@ -90,10 +95,10 @@ class CallRecorder(TorchFunctionMode):
         tensor = args[0]
         if not self.sizes or not isinstance(tensor, Tensor) or tensor.is_nested or tensor.layout is not strided:
             return answer
-        value = self.read(tensor)
-        if value.source == "outside":
+        number = self.sized(tensor)
+        if number is None:
             return answer
-        sizes = [SymInt(n, ("dim", value.number, axis)) for axis, n in enumerate(value.shape)]
+        sizes = [SymInt(n, ("dim", number, axis)) for axis, n in enumerate(tensor.shape)]
         if key in ("numel", "nelement"):
             total: int = 1
             for n in sizes:

@@ -1,6 +1,6 @@
 """Records a run as code of TorchScript: each call of a function, method or operator on tensors is a line.
 
-Unlike the recorder of `onnx` and `export` it keeps writes in place as they are, which TorchScript has too. Sizes of tensors are ints
+Unlike the recorder of `onnx` it keeps writes in place as they are, which TorchScript has too. Sizes of tensors are ints
 that know where they come from (`SymInt`), so that the code computes them again; other numbers are constants.
 """
 
@@ -10,13 +10,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .._base import Size, Tensor
+from .._base import Tensor
 from .._formats import strided
-from .._recording._calls import inside, plain_number
-from .._recording._keys import ASKS, READS, SIZES, op_key
+from .._recording._calls import CallRecorder
 from .._recording._sizes import SymInt
 from .._recording._trace import items, map_arguments
-from ..overrides import TorchFunctionMode
 from ._codes import code_of
 
 __all__ = ["CannotRecord", "Code", "Recorder"]
@@ -35,7 +33,7 @@ class Code(str):
         raise TypeError("the elements of a list are not known when the code is written")
 
 
-class Recorder(TorchFunctionMode):
+class Recorder(CallRecorder):
     """A mode that records.
 
     Args:
@@ -43,12 +41,13 @@ class Recorder(TorchFunctionMode):
     """
 
     def __init__(self, attributes: dict[int, tuple[str, ...]]) -> None:
+        super().__init__(_has_form, True)
         self.attributes = attributes
         self.lines: list[str] = []
         self.constants: list[Tensor] = []
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []
-        self.sized: list[Tensor] = []
+        self.asked: list[Tensor] = []
         self.count = 0
         self.paths: dict[tuple[str, ...], str] = {}
 
@@ -126,11 +125,11 @@ class Recorder(TorchFunctionMode):
     def size_text(self, value: SymInt) -> str:
         sign, left, right = value.expr
         if sign == "dim":
-            return f"torch.size({self.name_of(self.sized[left])}, {right})"
+            return f"torch.size({self.name_of(self.asked[left])}, {right})"
         names = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "remainder"}
         return f"torch.{names[sign]}({self.text(left)}, {self.text(right)})"
 
-    def call(self, op: str, *args: Any, **kwargs: Any) -> Code:
+    def line(self, op: str, *args: Any, **kwargs: Any) -> Code:
         """A line that calls an op; the variable of its result."""
         return self.assign(self.call_text(op, *args, **kwargs))
 
@@ -140,27 +139,15 @@ class Recorder(TorchFunctionMode):
         return f"torch.{op}({', '.join(given)})"
 
     # --- calls of the program
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def call(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs a call and writes its line."""
+        if key == "_assert":
+            return func(*args, **kwargs)
         from ._record_ops import emitter
 
-        key = op_key(func)
-        args, kwargs = map_arguments((args, kwargs or {}), plain_number)
-        if key in ASKS or key == "_assert":
-            return func(*args, **kwargs)
-        if key in SIZES:
-            return self._size(key, func, args, kwargs)
-        if key in READS:
-            return self._element(key, func, args, kwargs)
-        if key == "__iter__":
-            with self:
-                return iter(args[0].unbind(0))
         emit = emitter(key, func)
         if emit is None:
-            inner = inside(func)
-            if inner is None:
-                raise CannotRecord(f"'{key}' has no form in TorchScript here")
-            with self:
-                return inner(*args, **kwargs)
+            raise CannotRecord(f"'{key}' has no form in TorchScript here")
         return self._record(emit, key, func, args, kwargs)
 
     def _record(self, emit: Callable[..., str], key: str, func: Any, args: Any, kwargs: Any) -> Any:
@@ -199,21 +186,10 @@ class Recorder(TorchFunctionMode):
         for t, name in zip(tensors, made, strict=True):
             self.named(t, name)
 
-    def _size(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        answer = func(*args, **kwargs)
-        tensor = args[0]
-        self.sized.append(tensor)
-        sizes = [SymInt(n, ("dim", len(self.sized) - 1, axis)) for axis, n in enumerate(tensor.shape)]
-        if key in ("numel", "nelement"):
-            total: int = 1
-            for n in sizes:
-                total = total * n
-            return total
-        if key == "__len__":
-            return sizes[0]
-        if key == "size" and isinstance(answer, int):
-            return sizes[args[1] if len(args) > 1 else kwargs["dim"]]
-        return tuple.__new__(Size, sizes)
+    def sized(self, tensor: Tensor) -> int:
+        """The number by which expressions of sizes name a tensor."""
+        self.asked.append(tensor)
+        return len(self.asked) - 1
 
     def _element(self, key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from . import TracerWarning
@@ -230,6 +206,13 @@ class Recorder(TorchFunctionMode):
                 stacklevel=4,
             )
         return func(*args, **kwargs)
+
+
+def _has_form(key: str, func: Any) -> bool:
+    """Whether a call stays whole."""
+    from ._record_ops import emitter
+
+    return key == "_assert" or emitter(key, func) is not None
 
 
 def _is_plain(name: str) -> bool:

@@ -64,7 +64,7 @@ def _bce_logits(r: Recorder, a: dict[str, Any], _: Any) -> str:
 def _kl(r: Recorder, a: dict[str, Any], _: Any) -> str:
     by_batch = a.get("reduction") == "batchmean"
     number = 2 if by_batch else _reduction(a)
-    loss = r.call("kl_div", a["input"], a["target"], number, log_target=a.get("log_target", False))
+    loss = r.line("kl_div", a["input"], a["target"], number, log_target=a.get("log_target", False))
     return (
         r.call_text("div", loss, Code(f"torch.size({r.name_of(a['input'])}, 0)"))
         if by_batch
@@ -195,8 +195,8 @@ def _adaptive(op: str, dims: int) -> Any:
 def _normalize(r: Recorder, a: dict[str, Any], _: Any) -> str:
     x, p, dim = a["input"], a.get("p", 2.0), a.get("dim", 1)
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
-    size = r.call("clamp_min", r.call("linalg_vector_norm", x, p, dims, True), _real(a.get("eps", 1e-12)))
-    return r.call_text("div", x, r.call("expand_as", size, x))
+    size = r.line("clamp_min", r.line("linalg_vector_norm", x, p, dims, True), _real(a.get("eps", 1e-12)))
+    return r.call_text("div", x, r.line("expand_as", size, x))
 
 
 def _softmax(op: str) -> Any:
@@ -270,14 +270,14 @@ def _right(op: str) -> Emit:
     def emit(r: Recorder, key: str, func: Any, args: Any, kwargs: Any, result: Any) -> str:
         x, number = args
         if op == "div":
-            return r.call_text("mul", r.call("reciprocal", x), number)
+            return r.call_text("mul", r.line("reciprocal", x), number)
         if op == "sub":
             return r.call_text("rsub", x, number)
         if op == "pow":
             return r.call_text("pow", number, x)
         if isinstance(number, Tensor):
             return r.call_text(op, number, x)
-        whole = r.call("full_like", x, number, dtype=result.dtype)
+        whole = r.line("full_like", x, number, dtype=result.dtype)
         return r.call_text(op, whole, x)
 
     return emit
@@ -424,9 +424,9 @@ BOUND: dict[str, Any] = {
     "log_softmax": _softmax("log_softmax"), "elu": _elu, "relu": _relu, "relu6": _relu6,
     "scaled_dot_product_attention": _attention, "im2col": _unfold, "col2im": _unfold, "split": _split, "var": _variance("var"), "std": _variance("std"),
     "norm": _norm, "scatter": _scattering("scatter"), "scatter_": _scattering("scatter_"), "rrelu": _rrelu, "clamp": _clamp,
-    "tanhshrink": lambda r, a, _: r.call_text("sub", a["input"], r.call("tanh", a["input"])),
-    "softsign": lambda r, a, _: r.call_text("div", a["input"], r.call("add", r.call("abs", a["input"]), 1)),
-    "softmin": lambda r, a, _: r.call_text("softmax", r.call("neg", a["input"]), a.get("dim", -1)),
+    "tanhshrink": lambda r, a, _: r.call_text("sub", a["input"], r.line("tanh", a["input"])),
+    "softsign": lambda r, a, _: r.call_text("div", a["input"], r.line("add", r.line("abs", a["input"]), 1)),
+    "softmin": lambda r, a, _: r.call_text("softmax", r.line("neg", a["input"]), a.get("dim", -1)),
     "logsigmoid": _as_other("log_sigmoid", "input"), "bilinear": _as_other("bilinear", "input1", "input2", "weight", "bias"),
     "grid_sample": _grid, "affine_grid": _affine_grid, "cdist": _cdist, "tensordot": _tensordot,
     "softplus": _as_other("softplus", "input", "beta", "threshold", beta=1.0, threshold=20.0),

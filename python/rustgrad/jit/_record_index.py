@@ -33,7 +33,7 @@ def assign_item(r: Recorder, key: str, func: Any, args: Any, kwargs: Any, result
     if isinstance(value, Tensor):
         source: Any = value
         for _ in range(max(0, value.dim() - target[index].dim())):
-            source = r.call("squeeze", source, 0)
+            source = r.line("squeeze", source, 0)
         return r.call_text("copy_", view, source)
     return r.call_text("fill_", view, value)
 
@@ -60,17 +60,17 @@ def _viewed(r: Recorder, x: Tensor, index: Any) -> tuple[Any, list[Any] | None]:
         if part is Ellipsis:
             axis += x.dim() - used
         elif part is None:
-            view = r.call("unsqueeze", view, axis)
+            view = r.line("unsqueeze", view, axis)
             axis += 1
         elif isinstance(part, slice):
             view = _sliced(r, view, axis, part)
             axis += 1
         elif isinstance(part, bool):
-            view = r.call("unsqueeze", view, axis)
+            view = r.line("unsqueeze", view, axis)
             tensors[axis] = Code(r.constant(_C.tensor([part])))
             axis += 1
         elif isinstance(part, int):
-            view = r.call("select", view, axis, part)
+            view = r.line("select", view, axis, part)
         else:
             tensor = part if isinstance(part, Tensor) else _C.tensor(part)
             tensors[axis] = tensor
@@ -106,7 +106,7 @@ def _sliced(r: Recorder, view: Any, axis: int, part: slice) -> Any:
         return view
     bounds = [_bound(b) for b in (part.start, part.stop, part.step)]
     start = 0 if bounds[0] is None else bounds[0]
-    return r.call("slice", view, axis, start, _END if bounds[1] is None else bounds[1], bounds[2] or 1)
+    return r.line("slice", view, axis, start, _END if bounds[1] is None else bounds[1], bounds[2] or 1)
 
 
 def _bound(value: Any) -> Any:
