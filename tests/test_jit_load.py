@@ -130,7 +130,9 @@ def test_arguments_are_those_of_the_declaration():
 
 def test_errors_say_where():
     net = load("exc")
-    with pytest.raises(torch.jit.Error, match=r"(?s)code/__torch__.py\", line \d+.*builtins.ValueError: three 3"):
+    with pytest.raises(
+        torch.jit.Error, match=r"(?s)code/__torch__/torchscript_modules.py\", line \d+.*builtins.ValueError: three 3"
+    ):
         net(torch.ones(2), 3)
     with pytest.raises(torch.jit.Error, match="AssertionError: k too big"):
         net(torch.ones(2), 30)
