@@ -451,6 +451,31 @@ def transforms(torch) -> dict:
     }
 
 
+def quantised(torch) -> dict:
+    """Products and sums of quantised tensors, and the two conversions, beside float32."""
+    torch.manual_seed(0)
+    linear, conv = torch.nn.Linear(1024, 1024), torch.nn.Conv2d(64, 64, 3, padding=1)
+    rows, image = torch.randn(64, 1024), torch.randn(8, 64, 56, 56)
+    to = lambda t: torch.quantize_per_tensor(t, 0.05, 128, torch.quint8)  # noqa: E731
+    weights = lambda t: torch.quantize_per_tensor(t.detach(), 0.01, 0, torch.qint8)  # noqa: E731
+    quantized = torch.ops.quantized
+    packed = quantized.linear_prepack(weights(linear.weight), linear.bias.detach())
+    kernel = quantized.conv2d_prepack(weights(conv.weight), conv.bias.detach(), [1, 1], [1, 1], [1, 1], 1)
+    q_rows, q_image = to(rows), to(image)
+    back = q_image.dequantize
+    with torch.no_grad():
+        return {
+            "linear 64 x 1024 x 1024, float32": timed(lambda: linear(rows)),
+            "linear 64 x 1024 x 1024, quantised": timed(lambda: quantized.linear(q_rows, packed, 0.1, 128)),
+            "linear 64 x 1024 x 1024, dynamic": timed(lambda: quantized.linear_dynamic(rows, packed)),
+            "conv 3 x 3, 8 x 64 x 56 x 56, float32": timed(lambda: conv(image)),
+            "conv 3 x 3, 8 x 64 x 56 x 56, quantised": timed(lambda: quantized.conv2d(q_image, kernel, 0.1, 128)),
+            "quantised sum, 1.6M": timed(lambda: quantized.add(q_image, q_image, 0.1, 128)),
+            "quantize_per_tensor, 1.6M": timed(lambda: to(image)),
+            "dequantize, 1.6M": timed(back),
+        }
+
+
 def compiled(torch) -> dict:
     """Compiled functions beside themselves; PyTorch's need a C++ compiler, and without one have no row."""
     torch.manual_seed(0)
@@ -490,6 +515,7 @@ PARTS = (
     chain,
     training,
     transforms,
+    quantised,
     compiled,
     large,
     matrices,
