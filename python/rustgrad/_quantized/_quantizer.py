@@ -105,8 +105,8 @@ class PerTensor(NamedTuple):
     def dequantize(self, integers: Tensor) -> Tensor:
         """The float32 numbers of integers."""
         if integers.dtype == _C.int32:
-            return (integers.double() - self.zero_point).float() * f32(self.scale)
-        return (integers.float() - self.zero_point) * f32(self.scale)
+            return integers.double().sub_(self.zero_point).float().mul_(f32(self.scale))
+        return integers.float().sub_(self.zero_point).mul_(f32(self.scale))
 
     def same(self, other: Any) -> bool:
         """Whether another quantiser has the same parameters."""
@@ -146,7 +146,7 @@ class PerChannel(NamedTuple):
     def dequantize(self, integers: Tensor) -> Tensor:
         """The float32 numbers of integers."""
         zeros, scales = (self._along(t.float(), integers.dim()) for t in (self.zero_points, self.scales))
-        return (integers.float() - zeros) * scales
+        return integers.float().sub_(zeros).mul_(scales)
 
     def same(self, other: Any) -> bool:
         """Whether another quantiser has the same parameters."""
