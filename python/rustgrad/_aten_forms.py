@@ -245,9 +245,8 @@ _FORMS["nll_loss2d"] = _aten_nn.nll_loss_nd
 _FORMS["lift_fresh"] = _FORMS["lift"] = lambda self: self
 _FORMS["alias"] = lambda self: self.view_as(self)
 _FORMS["detach_"] = lambda self: self.detach_()
-for _name in ("cartesian_prod", "block_diag", "broadcast_tensors", "atleast_1d", "atleast_2d", "atleast_3d"):
-    if not _name.startswith("atleast"):
-        _FORMS[_name] = _tuple_of(_name)
+for _name in ("cartesian_prod", "block_diag", "broadcast_tensors"):
+    _FORMS[_name] = _tuple_of(_name)
 for _name in ("and", "or", "xor", "lshift", "rshift", "iand", "ior", "ixor", "ilshift", "irshift"):
     _FORMS[f"__{_name}__"] = _operator(f"__{_name}__")
 for _dims in (1, 2, 3):

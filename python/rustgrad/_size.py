@@ -1,8 +1,14 @@
 """The methods of `Size`: a tuple that stays a `Size` when it is sliced or added to."""
 
+import math
 import operator
 
 from ._C import Size
+
+
+def row_major(sizes):
+    """The strides of a contiguous tensor."""
+    return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
 
 
 def _whole(item):

@@ -1,12 +1,18 @@
-"""The source lines of Python functions, as TorchScript's compiler would read them."""
+"""The source lines of Python functions, as TorchScript's compiler would read them, and what code may name."""
 
 from __future__ import annotations
 
 import inspect
+import keyword
 import re
 from typing import Any
 
 __all__: list[str] = []
+
+
+def is_identifier(name: str) -> bool:
+    """Whether code can use a name as it is."""
+    return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def get_source_lines_and_file(obj: Any, error_msg: str | None = None) -> tuple[list[str], int, str | None]:

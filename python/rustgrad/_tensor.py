@@ -6,7 +6,6 @@ Ops of the table are set on the class by the extension module. Conversions live 
 """
 
 import functools
-import math
 import types
 import warnings
 from collections import OrderedDict
@@ -14,13 +13,14 @@ from collections import OrderedDict
 from . import _C, _conversions, _formats, _functions, _protocols, _sparse_methods, _spectral, storage
 from ._absent import getattr_of
 from ._C import Tensor, ops
+from ._size import row_major
 
 
 def _grow(storage, width, offset, size, stride):
     """Makes a storage reach the last element of a layout. Layouts that are none are left to whoever takes them."""
     sizes, strides = tuple(size), stride
     if strides is None:
-        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+        strides = row_major(sizes)
     if len(strides) != len(sizes) or 0 in sizes or min((offset, *sizes, *strides)) < 0:
         return
     last = offset + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True))

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from .. import _C, _conversions
 from .._C import Tensor
+from .._size import row_major
 from ..sparse._protocols import Protocols as _Protocols
 from ..sparse._protocols import asked
 from ._quantizer import PER_BYTE, PerTensor, packed, unpacked
@@ -25,10 +26,6 @@ def _refused(name):
     method.__name__ = name
     method.__doc__ = "NotImplementedError: call dequantize()."
     return method
-
-
-def _row_major(sizes):
-    return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
 
 
 class Protocols(_Protocols):
@@ -104,7 +101,7 @@ class Protocols(_Protocols):
             )
         from ._tensor import with_value
 
-        return with_value(self, self._value.detach().as_strided(tuple(sizes), _row_major(sizes), self.storage_offset()))
+        return with_value(self, self._value.detach().as_strided(tuple(sizes), row_major(sizes), self.storage_offset()))
 
     def is_signed(self) -> NoReturn:
         """RuntimeError, as in PyTorch."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import keyword
 import operator
 import re
 from typing import Any
@@ -13,6 +12,7 @@ from .._aten_forms import find
 from .._base import Tensor
 from .._ops import OpOverload, ops, registered
 from .._schema import overloads
+from .._sources import is_identifier
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
@@ -91,7 +91,7 @@ def _name(text: Any) -> str:
     Raises:
         RuntimeError: it is no identifier.
     """
-    if not isinstance(text, str) or not text.isidentifier() or keyword.iskeyword(text):
+    if not isinstance(text, str) or not is_identifier(text):
         raise RuntimeError(f"export.load: the file has a name {str(text)[:100]!r}; expected an identifier")
     return text
 

@@ -99,16 +99,14 @@ def unfold_copy(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return x.unfold(dimension, size, step).clone()
 
 
-def atleast_1d(x: Any) -> Any:
-    return _top().atleast_1d(x) if isinstance(x, Tensor) else list(_top().atleast_1d(*x))
+def _at_least(name: str) -> Any:
+    """Of one tensor, or of a list."""
 
+    def call(x: Any) -> Any:
+        function = getattr(_top(), name)
+        return function(x) if isinstance(x, Tensor) else list(function(*x))
 
-def atleast_2d(x: Any) -> Any:
-    return _top().atleast_2d(x) if isinstance(x, Tensor) else list(_top().atleast_2d(*x))
-
-
-def atleast_3d(x: Any) -> Any:
-    return _top().atleast_3d(x) if isinstance(x, Tensor) else list(_top().atleast_3d(*x))
+    return call
 
 
 def unique_dim(
@@ -230,42 +228,6 @@ def _convolution_mode(
     return ops[f"conv{weight.dim() - 2}d"](input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    return ops["conv1d"](input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    return ops["conv2d"](input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    return ops["conv3d"](input, weight, bias, stride, padding, dilation, groups)
-
-
 def _native_multi_head_attention(query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor,
                                  qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor, mask: Any = None,
                                  need_weights: bool = True, average_attn_weights: bool = True, mask_type: Any = None) -> Any:  # fmt: skip
@@ -357,10 +319,11 @@ def is_autocast_enabled(*device: Any) -> bool:
 
 
 def _table() -> dict[str, Any]:
-    helpers = ("_top", "_caster", "_three", "_scattered", "_table")
+    helpers = ("_top", "_at_least", "_caster", "_three", "_scattered", "_table")
     own = {n: f for n, f in globals().items() if callable(f) and getattr(f, "__module__", "") == __name__}
     made = {n: f for n, f in own.items() if n not in helpers}
     made["len"] = made.pop("len_")
+    made |= {f"atleast_{dims}d": _at_least(f"atleast_{dims}d") for dims in (1, 2, 3)}
     made["gelu_"] = lambda x, *, approximate="none": x.copy_(F.gelu(x, approximate=approximate))
     names = {"Byte": "uint8", "Char": "int8", "Double": "float64", "Float": "float32", "Half": "float16", "Int": "int32",
              "Long": "int64", "Short": "int16"}  # fmt: skip

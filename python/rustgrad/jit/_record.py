@@ -15,6 +15,7 @@ from .._formats import strided
 from .._recording._calls import CallRecorder
 from .._recording._sizes import SymInt
 from .._recording._trace import items, map_arguments
+from .._sources import is_identifier
 from ._codes import code_of
 
 __all__ = ["CannotRecord", "Code", "Recorder"]
@@ -82,7 +83,7 @@ class Recorder(CallRecorder):
         if path not in self.paths:
             owner = self.attribute(path[:-1]) if len(path) > 1 else "self"
             last = path[-1]
-            text = f"{owner}.{last}" if _is_plain(last) else f'getattr({owner}, "{last}")'
+            text = f"{owner}.{last}" if is_identifier(last) else f'getattr({owner}, "{last}")'
             self.paths[path] = self.assign(text)
         return self.paths[path]
 
@@ -213,12 +214,6 @@ def _has_form(key: str, func: Any) -> bool:
     from ._record_ops import emitter
 
     return key == "_assert" or emitter(key, func) is not None
-
-
-def _is_plain(name: str) -> bool:
-    import keyword
-
-    return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _quoted(text: str) -> str:

@@ -18,11 +18,12 @@ from .._base import Tensor
 from .._functions import allclose
 from .._recording._sizes import SymInt
 from .._safe_globals import torch_name
+from .._sources import is_identifier
 from .._unpickler import CheckpointError
 from ..amp.autocast_mode import is_autocast_enabled
 from ..nn.modules.module import Module
 from . import TracerWarning, _script_if_tracing, is_tracing, trace, trace_module  # noqa: F401
-from ._record import CannotRecord, Recorder, _is_plain, _quoted
+from ._record import CannotRecord, Recorder, _quoted
 from ._script import LoadedFunction, RecursiveScriptModule
 from ._unit import Unit
 
@@ -84,7 +85,7 @@ class _Classes:
         fields = {n: "Tensor" for t in (module._parameters, module._buffers) for n, v in t.items() if v is not None}
         fields |= {"training": "bool"} | children
         for name, kind in fields.items():
-            body.append(f"  {name} : {kind}" if _is_plain(name) else f'  __annotations__["{name}"] = {kind}')
+            body.append(f"  {name} : {kind}" if is_identifier(name) else f'  __annotations__["{name}"] = {kind}')
         key = (own, tuple(body), methods or id(module) if methods else "")
         if key not in self.known:
             self.known[key] = self._name(own)
@@ -94,8 +95,10 @@ class _Classes:
 
     def _name(self, cls: type) -> str:
         module = torch_name(cls.__module__)
-        short = cls.__name__ if _is_plain(cls.__name__) else "Module"
-        parts = [] if module in ("__main__", "builtins") else [p if _is_plain(p) else "_" for p in module.split(".")]
+        short = cls.__name__ if is_identifier(cls.__name__) else "Module"
+        parts = (
+            [] if module in ("__main__", "builtins") else [p if is_identifier(p) else "_" for p in module.split(".")]
+        )
         parts = parts[1:] if parts[:1] == ["__torch__"] else [p for p in parts if not p.startswith("___torch_mangle_")]
         name = ".".join(["__torch__", *parts, short])
         if name in self.texts:
@@ -205,7 +208,7 @@ class _Recording:
         self.recorder = r = Recorder(attributes)
         self.named = _named(function, args, kwargs)
         fresh = {n: _copied(v) for n, v in self.named.items()}
-        names = {n: n if _is_plain(n) and n != "self" else r.fresh() for n in fresh}
+        names = {n: n if is_identifier(n) and n != "self" else r.fresh() for n in fresh}
         self.parameters = {names[n]: _input(r, v, names[n]) for n, v in fresh.items()}
         given = list(fresh.values())
         positional, by_name = given[: len(args)], dict(zip(list(fresh)[len(args) :], given[len(args) :], strict=True))
@@ -361,7 +364,7 @@ def traced_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     random = _C._rng_states()
     made = _Recording(function, args, kwargs, {}, strict)
     name = getattr(function, "__name__", type(function).__name__)
-    name = name if _is_plain(name) else "_lambda" if name == "<lambda>" else "function"
+    name = name if is_identifier(name) else "_lambda" if name == "<lambda>" else "function"
     unit = Unit({"__torch__.py": made.code(name, None)}, tuple(made.recorder.constants))
     with _as_recording():
         result = TracedFunction(unit.function(f"__torch__.{name}"), unit)

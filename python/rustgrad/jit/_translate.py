@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .._base import Tensor
+from .._sources import is_identifier
 from ..nn.modules.module import Module
 from ._layers import layer_code, parts_called
-from ._record import _is_plain
 from ._trace import _Classes, _texts
 from ._translate_body import Body
 from ._translate_values import CannotTranslate, is_library, mark_of
@@ -86,7 +86,7 @@ class _Program:
     def function(self, function: Any) -> str:
         """The qualified name of a function, which is written once."""
         if function not in self.functions:
-            name = function.__name__ if _is_plain(function.__name__) else "function"
+            name = function.__name__ if is_identifier(function.__name__) else "function"
             while f"__torch__.{name}" in self.functions.values():
                 name += "_"
             self.functions[function] = f"__torch__.{name}"
@@ -115,7 +115,7 @@ class _Program:
             fields = {n: "Tensor" for n in [*params, *buffers]} | {"training": "bool"} | self.fields[number]
             fields |= {n: self.names[id(c)] for n, c in module._modules.items() if c is not None}
             for name, kind in fields.items():
-                body.append(f"  {name} : {kind}" if _is_plain(name) else f'  __annotations__["{name}"] = {kind}')
+                body.append(f"  {name} : {kind}" if is_identifier(name) else f'  __annotations__["{name}"] = {kind}')
             for (owner, _), text in self.methods.items():
                 if owner == number:
                     body += ["  " + line for line in text.splitlines()]

@@ -9,8 +9,9 @@ import typing
 from typing import Any
 
 from .._base import Tensor
+from .._sources import is_identifier
 from ..nn.modules.module import Module
-from ._record import Code, Recorder, _is_plain
+from ._record import Code, Recorder
 from ._translate_expr import Expressions
 from ._translate_values import Bound, CannotTranslate, Known, Part, annotation_text, is_library, is_taken, mark_of
 from ._types import type_of_value
@@ -291,7 +292,7 @@ class Body(Expressions):
         return None
 
     def child(self, owner: Part, name: str) -> Part:
-        text = f"{owner.text}.{name}" if _is_plain(name) else f'getattr({owner.text}, "{name}")'
+        text = f"{owner.text}.{name}" if is_identifier(name) else f'getattr({owner.text}, "{name}")'
         return Part(owner.module._modules[name], text)  # type: ignore[arg-type]
 
     def do_assert(self, s: ast.Assert) -> None:

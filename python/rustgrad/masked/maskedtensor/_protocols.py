@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from ... import _C, _conversions, _formats
 from ..._C import Tensor
+from ..._size import row_major
 from ...sparse._protocols import Protocols as _Protocols
 from ...sparse._protocols import asked
 
@@ -48,7 +48,7 @@ class Protocols(_Protocols):
         """The strides of the data; of sparse data those of a contiguous tensor."""
         if self._value.layout is _formats.strided:
             return self._value.stride() if dim is None else self._value.stride(dim)
-        strides = tuple(math.prod(self.shape[i + 1 :]) for i in range(self.dim()))
+        strides = row_major(self.shape)
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
