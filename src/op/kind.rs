@@ -1,6 +1,6 @@
 //! The types of parameters.
 
-use super::scan::{Span, cut, find, same};
+use super::scan::{Span, cut, find, same_at};
 use std::borrow::Cow;
 
 /// The type of a parameter.
@@ -65,7 +65,7 @@ impl Choices {
                 Some(i) => i,
                 None => self.0.end(),
             };
-            if same(cut(b, Span::new(at, end)), wanted) {
+            if same_at(b, Span::new(at, end), wanted) {
                 return Some(index);
             }
             index += 1;
@@ -86,16 +86,18 @@ pub(super) struct Type {
 }
 
 pub(super) const fn parse_type(b: &[u8], s: Span) -> Type {
-    let (s, optional) = match cut(b, s) {
-        [.., b'?'] => (Span::new(s.start(), s.end() - 1), true),
-        _ => (s, false),
+    // Patterns, because cutting parts out of a text takes long in a constant.
+    let (text, optional) = match cut(b, s) {
+        [text @ .., b'?'] => (text, true),
+        text => (text, false),
     };
-    let (s, fixed) = match cut(b, s) {
-        [.., b'~'] => (Span::new(s.start(), s.end() - 1), true),
-        _ => (s, false),
+    let (text, fixed) = match text {
+        [text @ .., b'~'] => (text, true),
+        text => (text, false),
     };
+    let s = Span::new(s.start(), s.start() + text.len());
     let (mut choices, mut dim_of) = (Choices::NONE, None);
-    let kind = match cut(b, s) {
+    let kind = match text {
         [b'D', b'i', b'm', ..] => {
             let (of, list) = parse_dim(b, Span::new(s.start() + 3, s.end()));
             dim_of = Some(of);
@@ -116,7 +118,7 @@ pub(super) const fn parse_type(b: &[u8], s: Span) -> Type {
             None => panic!("signature: unknown type"),
         },
     };
-    let written = matches!(cut(b, s), b"Tensor!" | b"Tensor![]" | b"Tensor!?[]");
+    let written = matches!(text, b"Tensor!" | b"Tensor![]" | b"Tensor!?[]");
     Type { kind, choices, optional, written, fixed, dim_of }
 }
 

@@ -28,13 +28,16 @@ pub const fn cut(b: &[u8], s: Span) -> &[u8] {
     b.split_at(s.end()).0.split_at(s.start()).1
 }
 
-pub const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
+/// Whether the part is `wanted`.
+pub const fn same_at(b: &[u8], part: Span, wanted: &[u8]) -> bool {
+    part.end() - part.start() == wanted.len() && stands_at(b, part.start(), wanted)
+}
+
+/// Whether `wanted` stands at `at`, before the end.
+const fn stands_at(b: &[u8], at: usize, wanted: &[u8]) -> bool {
     let mut i = 0;
-    while i < a.len() {
-        if a[i] != b[i] {
+    while i < wanted.len() {
+        if b[at + i] != wanted[i] {
             return false;
         }
         i += 1;
@@ -43,8 +46,8 @@ pub const fn same(a: &[u8], b: &[u8]) -> bool {
 }
 
 pub const fn find(b: &[u8], within: Span, wanted: u8) -> Option<usize> {
-    let mut i = within.start();
-    while i < within.end() {
+    let (mut i, end) = (within.start(), within.end());
+    while i < end {
         if b[i] == wanted {
             return Some(i);
         }
@@ -55,12 +58,13 @@ pub const fn find(b: &[u8], within: Span, wanted: u8) -> Option<usize> {
 
 /// Where `wanted` starts for the last time.
 pub const fn find_last(b: &[u8], wanted: &[u8]) -> Option<usize> {
-    let mut i = b.len().saturating_sub(wanted.len()) + 1;
-    while i > 0 {
-        i -= 1;
-        if i + wanted.len() <= b.len() && same(cut(b, Span::new(i, i + wanted.len())), wanted) {
+    let mut past = b.len();
+    while past >= wanted.len() {
+        let i = past - wanted.len();
+        if stands_at(b, i, wanted) {
             return Some(i);
         }
+        past -= 1;
     }
     None
 }

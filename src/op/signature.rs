@@ -6,7 +6,7 @@
 
 use super::choice::Choice;
 use super::kind::{Choices, DimOf, Kind, Type, parse_type};
-use super::scan::{Span, cut, find, find_last, item_end, trim};
+use super::scan::{Span, cut, find, find_last, item_end, same_at, trim};
 use super::value::Value;
 use crate::dtype::Scalar;
 
@@ -106,13 +106,13 @@ pub const fn sig(text: &'static str) -> Signature {
         let end = item_end(b, at, close);
         let item = trim(b, Span::new(at, end));
         at = end + 1;
-        if let b"*" = cut(b, item) {
+        if same_at(b, item, b"*") {
             keyword_only = true;
             continue;
         }
         assert!((s.count as usize) < MAX_PARAMS, "signature: more than MAX_PARAMS parameters");
         let param = Param::parse(b, item, keyword_only);
-        let named = digest(cut(b, param.name));
+        let named = digest(b, param.name);
         assert!(s.position_of(named) == MAX_PARAMS, "signature: two names that are alike");
         s.digests[s.count as usize] = named;
         s.params[s.count as usize] = param;
@@ -128,13 +128,15 @@ pub const fn sig(text: &'static str) -> Signature {
 
 /// A number that tells the names of one signature apart: the length and four letters.
 #[inline(always)]
-pub(super) const fn digest(name: &[u8]) -> u32 {
-    let n = name.len();
+pub(super) const fn digest(b: &[u8], name: Span) -> u32 {
+    let (start, end) = (name.start(), name.end());
+    let n = end - start;
     if n == 0 {
         return 0;
     }
-    let third = if n > 2 { name[2] } else { 0 };
-    u32::from_le_bytes([name[0], third, name[n.saturating_sub(2)], name[n - 1]]).rotate_left(n as u32 % 32)
+    let third = if n > 2 { b[start + 2] } else { 0 };
+    let last_but_one = if n > 1 { b[end - 2] } else { b[start] };
+    u32::from_le_bytes([b[start], third, last_but_one, b[end - 1]]).rotate_left(n as u32 % 32)
 }
 
 impl Signature {
@@ -179,7 +181,7 @@ impl Signature {
     const fn position(&self, b: &[u8], name: &[u8]) -> Option<usize> {
         let mut i = 0;
         while i < self.count as usize {
-            if super::scan::same(cut(b, self.params[i].name), name) {
+            if same_at(b, self.params[i].name, name) {
                 return Some(i);
             }
             i += 1;
@@ -196,10 +198,8 @@ impl Signature {
                     let stop = item_end(b, at, end);
                     let item = trim(b, Span::new(at, stop));
                     let Some(space) = find(b, item, b' ') else { panic!("signature: a result without a name") };
-                    assert!(
-                        super::scan::same(cut(b, Span::new(item.start(), space)), b"Tensor"),
-                        "signature: a result that is no Tensor"
-                    );
+                    let kind = Span::new(item.start(), space);
+                    assert!(same_at(b, kind, b"Tensor"), "signature: a result that is no Tensor");
                     self.results[n] = Span::new(space + 1, item.end());
                     n += 1;
                     at = stop + 1;

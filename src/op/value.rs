@@ -3,6 +3,7 @@
 use super::Op;
 use super::choice::{Choice, Enumerated};
 use super::generator::Generator;
+use super::scan::Span;
 use super::signature::{Default, Param, Signature, digest};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
@@ -136,7 +137,7 @@ impl Key for usize {
 impl Key for &str {
     #[inline(always)]
     fn position(self, sig: &Signature) -> usize {
-        let i = sig.position_of(digest(self.as_bytes()));
+        let i = sig.position_of(digest(self.as_bytes(), Span::new(0, self.len())));
         debug_assert!(
             sig.params().get(i).is_some_and(|p| p.name(sig) == self),
             "{}: no parameter '{self}'",

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from support.samples import DTYPES, Call, DTypeName, TensorSpec
+from support.samples import DTYPES, Call, DTypeName, TensorSpec, seeded
 
 NAME = os.environ.get("RUSTGRAD_TEST_MODULE", "rustgrad")
 # The best adapter, even a software one, which counts as a GPU only on request.
@@ -113,7 +113,7 @@ def cotangents(outputs, seed: int = 0):
 
 @functools.lru_cache(maxsize=1 << 10)
 def cotangent_array(shape: tuple, dtype: str, seed: int) -> np.ndarray:
-    rng = np.random.RandomState(1000 + seed)
+    rng = seeded(1000 + seed)
     array = rng.randint(-8, 9, shape) / 4.0 + 0.125
     return array + 1j * (rng.randint(-8, 9, shape) / 4.0) if dtype.startswith("complex") else array
 

@@ -21,7 +21,10 @@ def again(self, numbers, quantizer=None):
 def fused(q):
     """The numbers as PyTorch's vectorised kernels take them: `scale * integer - scale * zero_point` with one rounding."""
     scale = f32(q._per_tensor().scale)
-    return q._value.double().mul_(scale).sub_(f32(scale * q.q_zero_point())).float()
+    shift = f32(scale * q.q_zero_point())
+    if q.dtype is _C.qint32:
+        return q._value.double().mul_(scale).sub_(shift).float()
+    return ops["_scaled_shift"](q._value, scale, -shift)
 
 
 def integer_of(self, number):

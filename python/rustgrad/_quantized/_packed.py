@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C
-from .._C import Tensor
+from .._C import Tensor, ops
 from ..amp import autocast
 from ..nn import functional
 from ._quantizer import PerChannel, PerTensor, f32, to_integers
@@ -243,7 +243,7 @@ def _scales(packed, sums, at, scale):
 
 def about_zero(x):
     """An input's integers about its zero point, as float32: exact for eight bits."""
-    return x._value.float().sub_(x._per_tensor().zero_point)
+    return ops["_dequantize_affine"](x._value, 1.0, x._per_tensor().zero_point)
 
 
 def requantized(packed, x, at, scale, zero_point, relu=False, added=None):

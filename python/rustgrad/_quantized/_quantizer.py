@@ -23,6 +23,8 @@ STORED = {
     _C.quint4x2: (_C.uint8, 0, 15),
     _C.quint2x4: (_C.uint8, 0, 3),
 }
+# Those whose integers are bytes, which the ops `_quantize_affine` and `_dequantize_affine` make and read in one pass.
+_BYTES = (_C.quint8, _C.qint8)
 _OF_INTEGERS = {_C.uint8: _C.quint8, _C.int8: _C.qint8, _C.int32: _C.qint32}
 PER_BYTE = {_C.quint4x2: 2, _C.quint2x4: 4}
 
@@ -62,6 +64,8 @@ def to_integers(x, dtype, inverse, zero_point, float_zero_point=False):
         float_zero_point (bool): it is added before.
     """
     kind, low, high = stored(dtype)
+    if dtype in _BYTES and not float_zero_point and x.dtype is _C.float32:
+        return ops["_quantize_affine"](x, inverse, zero_point, kind)
     scaled = x * inverse
     if dtype is _C.qint32:
         # float32 does not hold all integers here, and float64 does.
@@ -106,7 +110,7 @@ class PerTensor(NamedTuple):
         """The float32 numbers of integers."""
         if integers.dtype == _C.int32:
             return integers.double().sub_(self.zero_point).float().mul_(f32(self.scale))
-        return integers.float().sub_(self.zero_point).mul_(f32(self.scale))
+        return ops["_dequantize_affine"](integers, f32(self.scale), self.zero_point)
 
     def same(self, other: Any) -> bool:
         """Whether another quantiser has the same parameters."""
@@ -146,7 +150,7 @@ class PerChannel(NamedTuple):
     def dequantize(self, integers: Tensor) -> Tensor:
         """The float32 numbers of integers."""
         zeros, scales = (self._along(t.float(), integers.dim()) for t in (self.zero_points, self.scales))
-        return integers.float().sub_(zeros).mul_(scales)
+        return ops["_dequantize_affine"](integers, scales, zeros)
 
     def same(self, other: Any) -> bool:
         """Whether another quantiser has the same parameters."""

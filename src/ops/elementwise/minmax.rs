@@ -197,13 +197,21 @@ impl MapOrdered<3> for ClampNumbers {
 }
 static BETWEEN_NUMBERS: Rule = Rule { loops: Loops::NONE.ordered::<3, ClampNumbers>(), ..BETWEEN };
 
+fn whole(number: Scalar) -> Option<i128> {
+    match number {
+        Scalar::Int(n) => Some(n.into()),
+        Scalar::UInt(n) => Some(n.into()),
+        _ => None,
+    }
+}
+
 /// Whether a limit can affect an element: an integer beyond the dtype's range cannot.
 fn stops(c: &Call, limit: &str) -> bool {
     match (c.argument(limit), c.tensor(0)) {
         (Value::None, _) => false,
-        (Value::Scalar(Scalar::Int(n)), Ok(t)) if t.dtype().is_int() => {
+        (Value::Scalar(number), Ok(t)) if t.dtype().is_int() => {
             let (low, high) = t.dtype().int_range();
-            if limit == "max" { i128::from(*n) <= high } else { i128::from(*n) >= low }
+            whole(*number).is_none_or(|n| if limit == "max" { n <= high } else { n >= low })
         }
         _ => true,
     }
@@ -236,9 +244,9 @@ fn clamp_dtype(c: &Call, d: DType, limits: &[&str]) -> Result<(DType, DType)> {
 
 /// An integer limit that excludes the whole range of an integer dtype is an error.
 fn check_reach(c: &Call, d: DType, limit: &str) -> Result<()> {
-    let Some(Scalar::Int(n)) = c.opt_scalar(limit).filter(|_| d.is_int()) else { return Ok(()) };
+    let Some(n) = c.opt_scalar(limit).and_then(whole).filter(|_| d.is_int()) else { return Ok(()) };
     let (low, high) = d.int_range();
-    let reached = if limit == "max" { i128::from(n) >= low } else { i128::from(n) <= high };
+    let reached = if limit == "max" { n >= low } else { n <= high };
     if reached {
         return Ok(());
     }
@@ -278,6 +286,11 @@ pub static CLAMP: Op = Op {
     ],
     errors: &[
         ("u8[2], 256", "RuntimeError", "Clamp min value 256 is outside the representable range of Byte"),
+        (
+            "i64[2], 9223372036854775808",
+            "RuntimeError",
+            "Clamp min value 9223372036854775808 is outside the representable range of Long",
+        ),
         ("u8[2], max=-1", "RuntimeError", "Clamp max value -1 is outside the representable range of Byte"),
         ("f32[2]", "RuntimeError", "At least one of 'min' or 'max' must not be None"),
         ("c64[2], 0, 1", "RuntimeError", "not supported for complex"),

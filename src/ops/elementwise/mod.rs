@@ -1,5 +1,6 @@
 //! Ops that compute each element from the elements at its place: one scalar kernel for all devices, dtypes and strides.
 
+pub mod affine_integers;
 pub mod arith;
 pub mod binary_misc;
 pub mod compare;
@@ -18,6 +19,7 @@ pub mod trig;
 use crate::op::Op;
 
 pub static OPS: &[&[&Op]] = &[
+    affine_integers::OPS,
     arith::OPS,
     binary_misc::OPS,
     compare::OPS,
