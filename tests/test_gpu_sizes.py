@@ -61,7 +61,7 @@ def test_scans_of_every_length(shape, kind):
         agree(lambda x, dim=dim: getattr(x, kind)(dim), x, tolerance=1e-4 if kind == "cumsum" else 2e-5)
 
 
-@pytest.mark.parametrize("shape", [(300, 40), (70, 33), (5000, 64), (65, 6, 64), (17000, 3), (3, 17000), (16500, 300)])
+@pytest.mark.parametrize("shape", [(300, 40), (70, 33), (5000, 64), (65, 6, 64), (17000, 3), (3, 17000), (16500, 65)])
 def test_folds_of_every_shape(shape):
     x = torch.randn(shape)
     for dim in range(len(shape)):
