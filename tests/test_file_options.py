@@ -134,7 +134,9 @@ def test_files_without_data(torch, options, tmp_path, kind):
             place.seek(0)
         got = torch.load(place, mmap=mapped)
         assert not got["x"].any() and not got["flags"].any()
-        assert {name: (t.shape, t.dtype) for name, t in got.items()} == {k: (t.shape, t.dtype) for k, t in state.items()}
+        assert {name: (t.shape, t.dtype) for name, t in got.items()} == {
+            k: (t.shape, t.dtype) for k, t in state.items()
+        }
     got = torch.load(place) if kind == "file" else None
     if got:
         got["x"][2] = 5

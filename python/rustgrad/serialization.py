@@ -600,7 +600,9 @@ def _load_zip(file, map_location, mapped, unpickler):
             if info.file_size < nbytes:
                 raise CheckpointError(f"storage {key} has {info.file_size} bytes, but {nbytes} are used")
             if skips_data() and is_plain(info):
-                return entry_into(archive, info, lambda _: _C.ops["zeros"](info.file_size, dtype=_C.uint8, device="cpu"))
+                return entry_into(
+                    archive, info, lambda _: _C.ops["zeros"](info.file_size, dtype=_C.uint8, device="cpu")
+                )
             if memory is None or info.compress_type != zipfile.ZIP_STORED or not info.file_size:
                 kind, size = dtype or _C.uint8, info.file_size
                 # A bool that is no 0 or 1 has to be found.

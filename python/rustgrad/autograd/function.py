@@ -167,7 +167,7 @@ class FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         super().__init__(name, bases, attrs)
         # Each function has its own context class, so that `type(ctx)` names it as PyTorch does.
-        cls._backward_cls = type(f"{name}Backward", (_Ctx,), {"_fn": cls, "__module__": "torch.autograd.function"})
+        cls._context_class = type(f"{name}Backward", (_Ctx,), {"_fn": cls, "__module__": "torch.autograd.function"})
 
 
 class Function(metaclass=FunctionMeta):
@@ -269,7 +269,7 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def _apply(cls, args, kwargs, separate):
         """(what `apply` returns, what the function saved for backward)."""
-        ctx = cls._backward_cls()
+        ctx = cls._context_class()
         is_tensor = tuple(isinstance(a, Tensor) for a in args)
         ctx._is_tensor = is_tensor
         recorded = is_grad_enabled()

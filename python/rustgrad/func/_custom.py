@@ -83,7 +83,7 @@ def _derived(cls, args, dims, size):
     """A function of the batch: forward and backward are those of `cls`, each under `vmap`."""
     places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
     tensor_dims = tuple(dims[i] for i in places)
-    ctx_of_example = cls._backward_cls()
+    ctx_of_example = cls._context_class()
     saved_at, defined = [], []
 
     def forward_one(*tensors):
