@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .. import _C
 from .._base import Tensor
 from .._formats import strided
 from .._recording._calls import CallRecorder
@@ -46,6 +47,8 @@ class Recorder(CallRecorder):
         self.attributes = attributes
         self.lines: list[str] = []
         self.constants: list[Tensor] = []
+        # The tensors that `constants` has copies of.
+        self.sources: list[Tensor] = []
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []
         self.asked: list[Tensor] = []
@@ -95,6 +98,7 @@ class Recorder(CallRecorder):
                 f"Tensor:\n{tensor}"
             )
         self.constants.append(tensor.detach().clone())
+        self.sources.append(tensor)
         return f"CONSTANTS.c{len(self.constants) - 1}"
 
     # --- code of arguments
@@ -144,6 +148,8 @@ class Recorder(CallRecorder):
         """Runs a call and writes its line."""
         if key == "_assert":
             return func(*args, **kwargs)
+        if _C._vmap_depth() or _C._forward_levels():
+            raise CannotRecord(f"'{key}' under vmap or in forward mode has no form in TorchScript here")
         from ._record_ops import emitter
 
         emit = emitter(key, func)
@@ -154,8 +160,8 @@ class Recorder(CallRecorder):
     def _record(self, emit: Callable[..., str], key: str, func: Any, args: Any, kwargs: Any) -> Any:
         given = {id(t): t for t in items((args, kwargs)) if isinstance(t, Tensor)}
         for t in given.values():
-            if t.layout is not strided or t.is_nested:
-                raise CannotRecord(f"'{key}': sparse and nested tensors have no form in TorchScript")
+            if t.layout is not strided or t.is_nested or t.is_quantized:
+                raise CannotRecord(f"'{key}': sparse, nested and quantised tensors have no form in TorchScript here")
             self.name_of(t)
         plain = map_arguments((args, kwargs), lambda v: int(v) if type(v) is SymInt else v)
         result = func(*plain[0], **plain[1])
