@@ -260,3 +260,35 @@ def test_what_has_no_form_names_the_line():
         archived(Refused())
     with pytest.raises(RuntimeError, match="python is ignored"):
         archived(Ignoring())
+
+
+class Quantised(nn.Module):
+    def __init__(self):
+        super().__init__()
+        scales, zeros = torch.tensor([0.1, 0.2]), torch.tensor([0, 1])
+        self.register_buffer("w", torch.quantize_per_tensor(torch.tensor([0.5, 1.0, -1.0]), 0.1, 3, torch.qint8))
+        self.register_buffer("v", torch.quantize_per_channel(torch.ones(3, 2), scales, zeros, 1, torch.quint8))
+
+    def forward(self, x: Tensor):
+        q = torch.quantize_per_tensor(x, 0.1, 2, torch.quint8)
+        return self.w.dequantize() + torch.dequantize(q), q.int_repr(), q.q_scale(), q.q_zero_point(), q.is_quantized
+
+
+def test_quantised_tensors_in_archives():
+    module, x = Quantised(), torch.tensor([0.0, 0.26, 1.0])
+    read = archived(module)
+    for name in ("w", "v"):
+        kept, found = getattr(module, name), getattr(read, name)
+        assert found.dtype == kept.dtype and found.qscheme() == kept.qscheme()
+        assert torch.equal(found.int_repr(), kept.int_repr()) and torch.equal(found.dequantize(), kept.dequantize())
+    assert read.w.q_scale() == 0.1 and read.w.q_zero_point() == 3 and read.v.q_per_channel_axis() == 1
+    expected, got = module(x), read(x)
+    assert torch.equal(got[0], expected[0]) and got[1].tolist() == [2, 5, 12] and got[2:] == (0.1, 2, True)
+
+
+def test_quantising_by_channels_in_archives():
+    def by_channel(x: Tensor, scales: Tensor, zeros: Tensor):
+        return torch.quantize_per_channel(x, scales, zeros, 0, torch.qint8).dequantize()
+
+    args = torch.tensor([[0.0], [0.26], [1.0]]), torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 0, 1])
+    assert torch.equal(archived(by_channel)(*args), by_channel(*args))

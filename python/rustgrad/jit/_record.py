@@ -160,8 +160,8 @@ class Recorder(CallRecorder):
     def _record(self, emit: Callable[..., str], key: str, func: Any, args: Any, kwargs: Any) -> Any:
         given = {id(t): t for t in items((args, kwargs)) if isinstance(t, Tensor)}
         for t in given.values():
-            if t.layout is not strided or t.is_nested or t.is_quantized:
-                raise CannotRecord(f"'{key}': sparse, nested and quantised tensors have no form in TorchScript here")
+            if t.layout is not strided or t.is_nested:
+                raise CannotRecord(f"'{key}': sparse and nested tensors have no form in TorchScript")
             self.name_of(t)
         plain = map_arguments((args, kwargs), lambda v: int(v) if type(v) is SymInt else v)
         result = func(*plain[0], **plain[1])

@@ -37,7 +37,7 @@ _NAMES = {"__eq__": "eq", "__ne__": "ne", "__floordiv__": "floor_divide", "conca
 _WHOLE = frozenset(
     "einsum stft istft tensordot meshgrid block_diag cartesian_prod max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d "
     "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d batch_norm instance_norm group_norm".split()
-)
+) | (_QUANTISED := frozenset("quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize".split()))
 Emit = Callable[..., str]
 
 
@@ -57,7 +57,7 @@ def emitter(key: str, func: Any) -> Emit | None:
 def _is_op(key: str) -> bool:
     """Whether a function is an op that TorchScript has by this name."""
     leaf = key.replace(".", "_")
-    if leaf in _LOGIC:
+    if leaf in _LOGIC or leaf in _QUANTISED:
         return True
     if leaf.startswith("_") or leaf in _ONLY_HERE:
         return False
