@@ -292,3 +292,24 @@ def test_quantising_by_channels_in_archives():
 
     args = torch.tensor([[0.0], [0.26], [1.0]]), torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 0, 1])
     assert torch.equal(archived(by_channel)(*args), by_channel(*args))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda q: q.Quantize(0.1, 0, torch.quint8),
+        lambda q: q.BatchNorm2d(3),
+        lambda q: q.ReLU6(),
+        lambda q: q.Hardswish(0.1, 0),
+        lambda q: q.ELU(0.1, 0),
+        lambda q: q.Sigmoid(0.1, 0),
+        lambda q: q.LeakyReLU(0.1, 0),
+        lambda q: q.LayerNorm((3, 4, 4), nn.Parameter(torch.ones(3, 4, 4)), nn.Parameter(torch.zeros(3, 4, 4)), 0.1, 0),
+    ],
+)
+def test_quantised_layers_in_archives(make):
+    model = nn.Sequential(torch.ao.nn.quantized.Quantize(0.05, 10, torch.quint8), make(torch.ao.nn.quantized))
+    model = model[1:] if isinstance(model[1], torch.ao.nn.quantized.Quantize) else model
+    model = nn.Sequential(*model, torch.ao.nn.quantized.DeQuantize()).eval()
+    for x in (torch.rand(2, 3, 4, 4), torch.linspace(-2.0, 2.0, 96).view(2, 3, 4, 4)):
+        assert torch.equal(archived(model)(x), model(x))

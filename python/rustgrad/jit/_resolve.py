@@ -60,6 +60,8 @@ def _of_program(namespace: str, name: str) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         function = _ops.registered.get(namespace, {}).get(name)
+        if function is None and namespace == "quantized":
+            function = getattr(_ops.ops.quantized, name, None)
         if function is None:
             raise Unsupported(f"{namespace}::{name}: there is no such op here")
         return function(*args, **kwargs)
