@@ -4,6 +4,7 @@ import copy
 import io
 import math
 import pickle
+import zipfile
 from typing import Optional
 
 import pytest
@@ -313,3 +314,18 @@ def test_quantised_layers_in_archives(make):
     model = nn.Sequential(*model, torch.ao.nn.quantized.DeQuantize()).eval()
     for x in (torch.rand(2, 3, 4, 4), torch.linspace(-2.0, 2.0, 96).view(2, 3, 4, 4)):
         assert torch.equal(archived(model)(x), model(x))
+
+
+def test_not_stands_apart_from_names_that_start_with_in():
+    """PyTorch's reader takes `not inner` for `not in ner`."""
+
+    def f(x: Tensor, inner: bool):
+        return x * 2 if not inner else x
+
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(f), file)
+    with zipfile.ZipFile(file) as archive:
+        code = archive.read(next(n for n in archive.namelist() if n.endswith(".py"))).decode()
+    assert "not (inner)" in code and "not inner" not in code
+    read = archived(f)
+    assert read(torch.ones(1), False).item() == 2 and read(torch.ones(1), True).item() == 1
