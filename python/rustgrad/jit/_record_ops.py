@@ -33,11 +33,12 @@ _SIZES = {
 _NAMES = {"__eq__": "eq", "__ne__": "ne", "__floordiv__": "floor_divide", "concat": "cat", "concatenate": "cat", "__matmul__": "matmul", "true_divide": "div",
           "special_logsumexp": "logsumexp", "special_softmax": "softmax", "special_log_softmax": "log_softmax",
           "__rand__": "__and__", "__ror__": "__or__", "__rxor__": "__xor__", "logsigmoid": "log_sigmoid", "__invert__": "bitwise_not"}  # fmt: skip
+_QUANTISED = frozenset("quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize".split())
 # Functions of Python that are one op, and are not entered.
-_WHOLE = frozenset(
+_WHOLE = _QUANTISED | frozenset(
     "einsum stft istft tensordot meshgrid block_diag cartesian_prod max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d "
     "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d batch_norm instance_norm group_norm".split()
-) | (_QUANTISED := frozenset("quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize".split()))
+)
 Emit = Callable[..., str]
 
 
