@@ -117,3 +117,48 @@ def test_classes_with_a_state_of_their_own(torch, way):
     value.note = "kept"
     got = WAYS[way](torch, value)
     assert type(got) is Stateful and got.tolist() == [1, 1] and got.note == "kept" and got.more == {"kept": 1}
+
+
+@pytest.mark.parametrize("kind", ["file", "buffer"])
+def test_files_without_data(torch, options, tmp_path, kind):
+    x = torch.arange(400.0)
+    state = {"x": x, "part": x[2:], "flags": torch.tensor([True, False]), "none": torch.zeros(0)}
+    place = tmp_path / "a.pt" if kind == "file" else io.BytesIO()
+    with options.skip_data():
+        torch.save(state, place)
+    with zipfile.ZipFile(place) as archive:
+        data = archive.getinfo(next(n for n in archive.namelist() if n.endswith("/data/0")))
+    assert (data.file_size, data.CRC) == (1600, 0)
+    for mapped in (False, kind == "file"):
+        if kind == "buffer":
+            place.seek(0)
+        got = torch.load(place, mmap=mapped)
+        assert not got["x"].any() and not got["flags"].any()
+        assert {name: (t.shape, t.dtype) for name, t in got.items()} == {
+            k: (t.shape, t.dtype) for k, t in state.items()
+        }
+    got = torch.load(place) if kind == "file" else None
+    if got:
+        got["x"][2] = 5
+        assert got["part"][0] == 5
+
+
+def test_room_for_data_is_filled_in_place(torch, options, tmp_path):
+    with options.skip_data():
+        torch.save(torch.arange(1 << 19).float(), tmp_path / "a.pt")
+    with options.set_default_mmap_options(mmap.MAP_SHARED):
+        torch.load(tmp_path / "a.pt", mmap=True).copy_(torch.arange(1 << 19))
+    assert torch.equal(torch.load(tmp_path / "a.pt"), torch.arange(1 << 19).float())
+
+
+def test_loading_without_data(torch, options, tmp_path):
+    state = {"x": torch.arange(1.0, 4.0), "y": torch.tensor([True])}
+    for new in (True, False):
+        torch.save(state, tmp_path / "a.pt", _use_new_zipfile_serialization=new)
+        with options.skip_data():
+            got = torch.load(tmp_path / "a.pt")
+        assert got["x"].tolist() == [0, 0, 0] and got["y"].tolist() == [False]
+        assert torch.load(tmp_path / "a.pt")["x"].tolist() == [1, 2, 3]
+    with options.skip_data(), pytest.raises(RuntimeError, match="skip_data"):
+        torch.save(state, tmp_path / "b.pt", _use_new_zipfile_serialization=False)
+    assert not (tmp_path / "b.pt").exists()

@@ -152,6 +152,45 @@ def test_concrete_arguments_decide_branches(torch):
         traced(torch.ones(1), False)
 
 
+def test_concrete_arguments_that_are_containers(torch):
+    PH, one = torch.fx.PH, torch.ones(1)
+
+    def f(x, parts, k=2):
+        return x * parts["scale"] + parts["more"][0], {"more": parts["more"], "k": k}
+
+    parts = {"scale": 3, "more": [PH, PH], "none": None}
+    traced = torch.fx.symbolic_trace(f, concrete_args={"parts": parts})
+    names = [n.name for n in traced.graph.nodes if n.op == "placeholder"]
+    assert names == ["x", "parts_1", "parts_2", "parts_3", "parts_4", "k"]
+    assert (
+        "x, parts_1, parts_2, parts_3, parts_4, k, = fx_pytree.tree_flatten_spec([x, parts, k], self._in_spec)"
+        in traced.code
+    )
+    given = {"scale": 3, "more": [one, one * 5], "none": None}
+    for module in (traced, copy.deepcopy(traced), pickle.loads(pickle.dumps(traced)), torch.fx.symbolic_trace(traced)):
+        value, rest = module(one, given)
+        assert value.item() == 4 and [m.item() for m in rest["more"]] == [1, 5] and rest["k"] == 2
+    assert torch.fx.Interpreter(traced).run(one, given, 7)[1]["k"] == 7
+    with pytest.raises(AssertionError, match="parts has been specialized to have value 3"):
+        traced(one, {**given, "scale": 4})
+    with pytest.raises(KeyError):
+        traced(one, {"scale": 3})
+    with pytest.warns(UserWarning, match="Was not able to add assertion"):
+        torch.fx.symbolic_trace(lambda x: x + 1, concrete_args={"x": one})
+
+
+def test_concrete_arguments_of_a_starred_parameter(torch):
+    class Sum(torch.nn.Module):
+        def forward(self, *args, **kwargs):
+            return args[0] + args[1]
+
+    traced = torch.fx.symbolic_trace(Sum(), concrete_args=(torch.fx.PH, torch.fx.PH))
+    assert "def forward(self, input_0, input_1):" in traced.code
+    assert traced(torch.ones(1), torch.ones(1)).item() == 2
+    replica = traced._replicate_for_data_parallel()
+    assert replica(torch.ones(1), torch.ones(1)).item() == 2 and type(replica) is type(traced)
+
+
 def test_star_arguments(torch):
     def f(x, *args, **kwargs):
         return x + args[0] * kwargs["scale"] + kwargs["y"]

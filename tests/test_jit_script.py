@@ -4,6 +4,7 @@ import copy
 import io
 import math
 import pickle
+import zipfile
 from typing import Optional
 
 import pytest
@@ -260,3 +261,71 @@ def test_what_has_no_form_names_the_line():
         archived(Refused())
     with pytest.raises(RuntimeError, match="python is ignored"):
         archived(Ignoring())
+
+
+class Quantised(nn.Module):
+    def __init__(self):
+        super().__init__()
+        scales, zeros = torch.tensor([0.1, 0.2]), torch.tensor([0, 1])
+        self.register_buffer("w", torch.quantize_per_tensor(torch.tensor([0.5, 1.0, -1.0]), 0.1, 3, torch.qint8))
+        self.register_buffer("v", torch.quantize_per_channel(torch.ones(3, 2), scales, zeros, 1, torch.quint8))
+
+    def forward(self, x: Tensor):
+        q = torch.quantize_per_tensor(x, 0.1, 2, torch.quint8)
+        return self.w.dequantize() + torch.dequantize(q), q.int_repr(), q.q_scale(), q.q_zero_point(), q.is_quantized
+
+
+def test_quantised_tensors_in_archives():
+    module, x = Quantised(), torch.tensor([0.0, 0.26, 1.0])
+    read = archived(module)
+    for name in ("w", "v"):
+        kept, found = getattr(module, name), getattr(read, name)
+        assert found.dtype == kept.dtype and found.qscheme() == kept.qscheme()
+        assert torch.equal(found.int_repr(), kept.int_repr()) and torch.equal(found.dequantize(), kept.dequantize())
+    assert read.w.q_scale() == 0.1 and read.w.q_zero_point() == 3 and read.v.q_per_channel_axis() == 1
+    expected, got = module(x), read(x)
+    assert torch.equal(got[0], expected[0]) and got[1].tolist() == [2, 5, 12] and got[2:] == (0.1, 2, True)
+
+
+def test_quantising_by_channels_in_archives():
+    def by_channel(x: Tensor, scales: Tensor, zeros: Tensor):
+        return torch.quantize_per_channel(x, scales, zeros, 0, torch.qint8).dequantize()
+
+    args = torch.tensor([[0.0], [0.26], [1.0]]), torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 0, 1])
+    assert torch.equal(archived(by_channel)(*args), by_channel(*args))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda q: q.Quantize(0.1, 0, torch.quint8),
+        lambda q: q.BatchNorm2d(3),
+        lambda q: q.ReLU6(),
+        lambda q: q.Hardswish(0.1, 0),
+        lambda q: q.ELU(0.1, 0),
+        lambda q: q.Sigmoid(0.1, 0),
+        lambda q: q.LeakyReLU(0.1, 0),
+        lambda q: q.LayerNorm((3, 4, 4), nn.Parameter(torch.ones(3, 4, 4)), nn.Parameter(torch.zeros(3, 4, 4)), 0.1, 0),
+    ],
+)
+def test_quantised_layers_in_archives(make):
+    model = nn.Sequential(torch.ao.nn.quantized.Quantize(0.05, 10, torch.quint8), make(torch.ao.nn.quantized))
+    model = model[1:] if isinstance(model[1], torch.ao.nn.quantized.Quantize) else model
+    model = nn.Sequential(*model, torch.ao.nn.quantized.DeQuantize()).eval()
+    for x in (torch.rand(2, 3, 4, 4), torch.linspace(-2.0, 2.0, 96).view(2, 3, 4, 4)):
+        assert torch.equal(archived(model)(x), model(x))
+
+
+def test_not_stands_apart_from_names_that_start_with_in():
+    """PyTorch's reader takes `not inner` for `not in ner`."""
+
+    def f(x: Tensor, inner: bool):
+        return x * 2 if not inner else x
+
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(f), file)
+    with zipfile.ZipFile(file) as archive:
+        code = archive.read(next(n for n in archive.namelist() if n.endswith(".py"))).decode()
+    assert "not (inner)" in code and "not inner" not in code
+    read = archived(f)
+    assert read(torch.ones(1), False).item() == 2 and read(torch.ones(1), True).item() == 1

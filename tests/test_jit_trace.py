@@ -1,8 +1,10 @@
 """Traces: what runs afterwards, and what an archive holds, is what one call computed."""
 
+import copy
 import io
 import warnings
 
+import numpy
 import pytest
 from support import archives, target
 
@@ -282,3 +284,58 @@ def test_files(tmp_path):
     function = torch.jit.trace(lambda x: x * 2, torch.ones(2))
     function.save(path)
     assert torch.jit.load(path)(torch.ones(2)).tolist() == [2, 2] and function.code.startswith("def _lambda(")
+
+
+class Ways:
+    """Functions that make a tensor on a way that a recording does not see."""
+
+    @staticmethod
+    def subclass(x):
+        kind = type("Kind", (torch.Tensor,), {})
+        return torch.relu(x.as_subclass(kind)).as_subclass(torch.Tensor)
+
+    vmap = staticmethod(lambda x: torch.vmap(lambda row: row.relu() * 2)(x))
+    forward_mode = staticmethod(lambda x: torch.func.jvp(torch.sin, (x,), (x,))[1])
+    copy = staticmethod(lambda x: copy.deepcopy(x) * 2)
+    dlpack = staticmethod(lambda x: torch.from_dlpack(x) * 2)
+    numpy = staticmethod(lambda x: torch.from_numpy(x.numpy() * 2) + x)
+    quantised = staticmethod(lambda x: torch.relu(torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)).dequantize())
+    quantised_view = staticmethod(lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8).view(-1).dequantize())
+
+
+@pytest.mark.parametrize("way", [name for name in vars(Ways) if not name.startswith("_")])
+@pytest.mark.parametrize("module", [False, True])
+def test_what_is_not_recorded_is_no_constant(way, module):
+    class Holder(torch.nn.Module):
+        def forward(self, x):
+            return getattr(Ways, way)(x)
+
+    function = Holder() if module else (lambda x: getattr(Ways, way)(x))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        traced = torch.jit.trace(function, torch.rand(2, 3))
+    assert any("the function is returned as it is" in str(w.message) for w in seen)
+    x = torch.tensor([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5]])
+    assert torch.allclose(traced(x), function(x))
+
+
+def test_constants_from_outside_stay():
+    outside, seen = torch.tensor([1.0, 2.0]), []
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = torch.nn.BatchNorm1d(2)
+            self.table = [torch.ones(2)]
+
+        def forward(self, x):
+            seen.append(x)
+            return self.norm(x) * outside + self.table[0] + torch.from_numpy(numpy.arange(2.0, dtype="float32"))
+
+    net = Net()
+    traced = torch.jit.trace(net, torch.rand(4, 2))
+    assert traced.code.count("CONSTANTS.c") == 3 and len(seen) == 2
+    assert net.norm.num_batches_tracked == 0 and torch.equal(net.norm.running_mean, torch.zeros(2))
+    net.eval()
+    traced, x = torch.jit.trace(net, torch.rand(4, 2)), torch.rand(3, 2)
+    assert torch.allclose(traced(x), net(x))

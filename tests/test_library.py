@@ -378,3 +378,21 @@ def test_updates_of_weak_dictionaries(torch):
     assert [found[k] for k in keys] == [5, 1]
     with pytest.raises(TypeError):
         found.update(42)
+
+
+def test_aten_ops_take_self_by_name(torch):
+    aten, x = torch.ops.aten, torch.arange(4.0).view(2, 2)
+    assert aten.add(self=x, other=x).sum() == 12 == aten.add.Tensor(self=x, other=x).sum()
+    assert aten.sum.dim_IntList(self=x, dim=[0]).tolist() == [2, 4]
+    assert aten.view.default(self=x, size=[4]).tolist() == [0, 1, 2, 3]
+    assert aten.where.self(condition=x > 1, self=x, other=-x).tolist() == [[0, -1], [2, 3]]
+    assert aten.pow(self=2.0, exponent=x).tolist() == [[1, 2], [4, 8]]
+    assert aten._to_copy(self=x, dtype=torch.float64).dtype == torch.float64
+    image = x.view(1, 1, 2, 2)
+    assert aten.upsample_nearest2d(self=image, output_size=[3, 3]).sum() == 9
+    found = aten.upsample_bilinear2d(image, None, align_corners=False, scale_factors=[2.0, 2.0])
+    assert torch.equal(found, torch.nn.functional.interpolate(image, scale_factor=2.0, mode="bilinear"))
+    with pytest.raises(TypeError, match="'corners'"):
+        aten.upsample_bilinear2d(image, [2, 2], corners=False)
+    with pytest.raises(TypeError):
+        aten.add(x, x, self=x)

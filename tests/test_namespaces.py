@@ -229,9 +229,11 @@ def test_the_profiler_survives_errors_and_nests(torch):
         prof.key_averages().table(sort_by="nothing")
     assert "aten::" in prof.key_averages().table(sort_by="self_cpu_memory_usage", row_limit=3)
     assert {e.self_cpu_memory_usage for e in prof.key_averages()} == {0} == {e.device_time_total for e in prof.events()}
-    with module("autograd.profiler").profile() as old:
+    old = module("autograd.profiler").profile(use_kineto=torch.autograd.kineto_available())
+    assert str(old) == repr(old) == "<unfinished torch.autograd.profile>"
+    with old:
         torch.ones(2)
-    assert "aten::ones" in old.table()
+    assert "aten::ones" in str(old) == old.table() and "id=0" in repr(old)
 
 
 def test_schedules_of_the_profiler(torch):

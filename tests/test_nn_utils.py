@@ -558,6 +558,20 @@ def test_lazy_convolutions(torch, dims, transpose):
         lazy(torch.ones((1, 5) + (4,) * dims))
 
 
+@pytest.mark.parametrize("name", ["LazyLinear(3)", "LazyConv2d(4, 3)", "LazyBatchNorm2d()"])
+def test_lazy_modules_move_and_change_their_dtype(torch, device, name):
+    layer = torch.nn.Sequential(eval(f"nn.{name}", {"nn": torch.nn}))
+    assert layer.to(device) is layer and layer.to(torch.float16).to(device, torch.float32) is layer
+    assert layer[0].has_uninitialized_params() and layer[0].weight.dtype == torch.float32
+    assert (
+        layer(torch.ones(2, 3, 4, 4, device=device)).device
+        == layer[0].weight.device
+        == torch.zeros(0, device=device).device
+    )
+    with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
+        torch.nn.LazyConv2d(4, 3).to(memory_format=torch.channels_last)
+
+
 def test_lazy_modules_of_ones_own(torch):
     class Scale(torch.nn.modules.lazy.LazyModuleMixin, torch.nn.Module):
         def __init__(self):

@@ -425,3 +425,10 @@ def test_tensor_copies_a_sparse_tensor(torch, layout):
     assert torch.equal(copy.detach().to_dense(), torch.eye(3, dtype=torch.float64))
     copy.detach().values().fill_(5) if layout == "sparse_csr" else copy.detach()._values().fill_(5)
     assert torch.equal(source.to_dense(), torch.eye(3))
+
+
+def test_a_sparse_number_scales(torch, s):
+    two = torch.tensor(2.0).to_sparse()
+    for product in (s * two, two * s):
+        assert product.layout == s.layout and torch.equal(product.to_dense(), s.to_dense() * 2)
+    assert torch.equal((two * two).to_dense(), torch.tensor(4.0))

@@ -310,10 +310,18 @@ def _adaptive_max(name: str) -> Callable[..., Any]:
     return lambda self, output_size: _functional(name)(self, _one(output_size), return_indices=True)
 
 
+# In the order of the ops' arguments.
+_UPSAMPLE_OPTIONS = ("align_corners", "scale_factors", "scales", "scales_d", "scales_h", "scales_w")
+
+
 def _upsample(mode: str, dims: int, corners: bool, antialias: bool = False) -> Callable[..., Any]:
     """The ops of `interpolate`: with a list of factors (`.vec`), or a factor for each dimension."""
 
-    def call(input: Tensor, output_size: Any, *rest: Any) -> Tensor:
+    def call(input: Tensor, output_size: Any, *rest: Any, **named: Any) -> Tensor:
+        for name in named:
+            if name not in _UPSAMPLE_OPTIONS:
+                raise TypeError(f"upsample: got an unexpected keyword argument {name!r}")
+        rest = (*rest, *(named[n] for n in _UPSAMPLE_OPTIONS if n in named))
         align = rest[0] if corners and rest else None
         factors = rest[1 if corners else 0 :]
         options: dict[str, Any] = {"mode": mode, "antialias": antialias, "align_corners": align}

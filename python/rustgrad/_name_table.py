@@ -42,6 +42,7 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "autograd": {
         ".": "profiler_legacy profiler_util",
+        "profiler": "kineto_available",
         "autograd._names": "_calculate_shape _engine_run_backward _is_checkpoint_valid _make_grads "
         "_tensor_or_tensors_to_tuple",
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from typing import Any
 
@@ -68,6 +69,19 @@ class HigherOrderOperator:
         raise NotImplementedError(f"HigherOrderOperator({name!r}): ops that take functions are ordinary functions here")
 
 
+def _renamed_self(function, args, kwargs):
+    """Arguments of which `self` is given by name: functions call it so or `input`, or take it first."""
+    try:
+        names = inspect.signature(function).parameters
+    except ValueError:
+        # There are several signatures.
+        names = {"input": None}
+    if "self" in names:
+        return args, kwargs
+    value = kwargs.pop("self")
+    return (args, {"input": value, **kwargs}) if "input" in names else ((value, *args), kwargs)
+
+
 class OpOverload:
     """An op by the name of its overload; `aten.relu.default` and `aten.relu` do the same."""
 
@@ -76,7 +90,7 @@ class OpOverload:
         self.__name__ = f"{packet.__name__}.{overload}"
         self.__qualname__ = self.__name__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)
@@ -116,10 +130,12 @@ class OpOverloadPacket:
         self._namespace, self.__name__, self._function = namespace, name, function
         self.__qualname__, self.__doc__ = name, getattr(function, "__doc__", None)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)
+        if "self" in kwargs:
+            args, kwargs = _renamed_self(self._function, args, kwargs)
         return self._function(*args, **kwargs)
 
     def __getattr__(self, name: str) -> OpOverload:

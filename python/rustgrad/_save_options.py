@@ -7,7 +7,7 @@ from typing import Any
 # `mmap.MAP_SHARED` and `mmap.MAP_PRIVATE`, wherever there are such flags.
 MAP_SHARED, MAP_PRIVATE = 1, 2
 
-_options = {"crc32": True, "mmap": MAP_PRIVATE}
+_options = {"crc32": True, "mmap": MAP_PRIVATE, "skip": False}
 
 
 def get_crc32_options() -> bool:
@@ -49,3 +49,28 @@ class set_default_mmap_options:
 
     def __exit__(self, *exc: Any) -> None:
         _options["mmap"] = self.before
+
+
+class skip_data:
+    """A context in which `save` writes no bytes of storages and `load` reads none.
+
+    A file written in it has room for the bytes, which are zero until something else fills them. What is loaded in it has
+    the shapes and dtypes of the file, and zeros.
+
+    Args:
+        materialize_fake_tensors (bool): without effect, as there are no fake tensors.
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self) -> None:
+        self.before, _options["skip"] = _options["skip"], True
+
+    def __exit__(self, *exc: Any) -> None:
+        _options["skip"] = self.before
+
+
+def skips_data() -> bool:
+    """Whether this is inside `skip_data`."""
+    return _options["skip"]

@@ -55,6 +55,8 @@ from ._save_options import (
     get_default_mmap_options,
     set_crc32_options,
     set_default_mmap_options,
+    skip_data,
+    skips_data,
 )
 from ._unpickler import CheckpointError, Skimmer, Unpickler, names_in
 from .storage import _NAMES, TypedStorage, UntypedStorage, integers_of, storage_of
@@ -62,7 +64,7 @@ from .storage import _NAMES, TypedStorage, UntypedStorage, integers_of, storage_
 __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_safe_globals",
            "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_crc32_options", "get_default_load_endianness",
            "get_default_mmap_options", "load", "location_tag", "register_package", "safe_globals", "save",
-           "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options"]  # fmt: skip
+           "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options", "skip_data"]  # fmt: skip
 
 # The version of pickle in which checkpoints are written.
 DEFAULT_PROTOCOL = 2
@@ -193,6 +195,8 @@ def save(
     if not is_path and not hasattr(f, "write"):
         raise AttributeError(f"save: expected a path or a file to write to, got {type(f).__name__}")
     if not _use_new_zipfile_serialization:
+        if skips_data():
+            raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
         _write_legacy(f, obj, pickle_module or pickle, pickle_protocol)
         return
     data = io.BytesIO()
@@ -204,7 +208,11 @@ def save(
         if not _disable_byteorder_record:
             _entry(archive, f"{root}/byteorder", b"little")
         for storage, place in pickler.storages.items():
-            _lend(storage, functools.partial(_entry, archive, f"{root}/data/{place}"))
+            entry = f"{root}/data/{place}"
+            if skips_data():
+                _room(archive, entry, storage.nbytes())
+            else:
+                _lend(storage, functools.partial(_entry, archive, entry))
         _entry(archive, f"{root}/version", b"3\n")
 
 
@@ -233,19 +241,32 @@ def _lend(storage, use):
     return _C._lend_storage(use, t) if t.is_cpu else use(_C._storage_bytes(t))
 
 
-def _entry(archive, name, data, align=64):
-    """Adds an entry whose bytes start at a multiple of `align`, so that a mapped file can be used as it is."""
+def _entry(archive, name, data):
+    """Adds an entry with these bytes."""
+    # As `writestr` does, with a faster checksum, or with none.
+    _head(archive, name, len(data), _C._crc32(data) if get_crc32_options() else 0)
+    archive.fp.write(data)
+    archive.start_dir = archive.fp.tell()
+
+
+def _room(archive, name, nbytes, block=1 << 20):
+    """Adds an entry of `nbytes` zeros, without a checksum: bytes that are filled in later would not fit to it."""
+    _head(archive, name, nbytes, 0)
+    for start in range(0, nbytes, block):
+        archive.fp.write(bytes(min(block, nbytes - start)))
+    archive.start_dir = archive.fp.tell()
+
+
+def _head(archive, name, nbytes, checksum, align=64):
+    """Starts an entry whose bytes start at a multiple of `align`, so that a mapped file can be used as it is."""
     info = zipfile.ZipInfo(name)
     at = archive.fp.tell() + 30 + len(name.encode()) + 4
     info.extra = struct.pack("<HH", 0x4246, -at % align) + b"Z" * (-at % align)
-    # As `writestr` does, with a faster checksum, or with none.
-    info.CRC = _C._crc32(data) if get_crc32_options() else 0
-    info.file_size = info.compress_size = len(data)
+    info.CRC = checksum
+    info.file_size = info.compress_size = nbytes
     info.external_attr = 0o600 << 16
     info.header_offset = archive.fp.tell()
     archive.fp.write(info.FileHeader())
-    archive.fp.write(data)
-    archive.start_dir = archive.fp.tell()
     archive.filelist.append(info)
     archive.NameToInfo[name] = info
     archive._didModify = True
@@ -578,6 +599,10 @@ def _load_zip(file, map_location, mapped, unpickler):
                 raise CheckpointError(f"storage {key} is missing") from None
             if info.file_size < nbytes:
                 raise CheckpointError(f"storage {key} has {info.file_size} bytes, but {nbytes} are used")
+            if skips_data() and is_plain(info):
+                return entry_into(
+                    archive, info, lambda _: _C.ops["zeros"](info.file_size, dtype=_C.uint8, device="cpu")
+                )
             if memory is None or info.compress_type != zipfile.ZIP_STORED or not info.file_size:
                 kind, size = dtype or _C.uint8, info.file_size
                 # A bool that is no 0 or 1 has to be found.
@@ -679,6 +704,10 @@ def _load_legacy(file, map_location, unpickler):
         if flat is None or not 0 <= count <= flat.numel():
             raise CheckpointError(f"storage {key} has {count} elements, which the object does not ask for")
         size = count * flat.itemsize
+        if skips_data():
+            flat.zero_()
+            file.seek(size, os.SEEK_CUR)
+            continue
         if flat.dtype == _C.bool:
             flat[:count].copy_(_C._from_storage_bytes(exactly(file, size), flat.dtype))
         elif size:

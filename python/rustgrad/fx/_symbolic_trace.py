@@ -8,9 +8,11 @@ import contextlib
 import copy
 import functools
 import inspect
+import itertools
 import math
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +21,8 @@ from .._checks import _assert
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ..utils import _pytree
+from ._pytree import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import map_aggregate
@@ -332,41 +336,71 @@ class Tracer(TracerBase):
             raise RuntimeError("``self`` argument cannot be part of *args expansion!")
         first = 1 if is_module else 0
         names = list(code.co_varnames[first:count])
+        if isinstance(concrete_args, tuple) and not names and code.co_flags & inspect.CO_VARARGS:
+            # Values for `*args`: the graph takes so many arguments.
+            names = [f"input_{i}" for i in range(len(concrete_args))]
+            given = [self._argument(n, {n: v}, signature, plain) for n, v in zip(names, concrete_args, strict=True)]
+            return self._on_leaves(root_fn, names, [self.root] * first, given)
         if isinstance(concrete_args, tuple):
             if len(names) != len(concrete_args):
                 raise RuntimeError(
                     f"Tracing expected {len(names)} arguments but got {len(concrete_args)} concrete arguments"
                 )
             concrete_args = dict(zip(names, concrete_args, strict=True))
-        args: list[Any] = [self.root] if is_module else []
-        args += [self._argument(name, concrete_args or {}, signature, plain) for name in names]
+        args = [self._argument(name, concrete_args or {}, signature, plain) for name in names]
+        names = [_with_default(signature.parameters[name]) for name in names]
         if code.co_kwonlyargcount or code.co_flags & _STARS:
             rest = list(code.co_varnames[count:])
             for flag, stars in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
                 if code.co_flags & flag:
-                    args.append(self.create_proxy("placeholder", stars + rest.pop(0), (), {}))
-            root_fn = _with_positional(plain, len(args))
-        return root_fn, args
+                    names.append(stars + rest.pop(0))
+                    args.append(self.create_proxy("placeholder", names[-1], (), {}))
+            root_fn = _with_positional(plain, first + len(args))
+        return self._on_leaves(root_fn, names, [self.root] * first, args)
+
+    def _on_leaves(self, function, names, module, args):
+        """`function` and its arguments; if some are containers, a function of the leaves of all."""
+        if not any(isinstance(a, (tuple, list, dict)) for a in args):
+            return function, [*module, *args]
+        leaves, in_spec = _pytree.tree_flatten(tuple(args))
+
+        def of_leaves(*given):
+            returned = function(*module, *in_spec.unflatten(given[len(module) :]))
+            flat, out_spec = _pytree.tree_flatten(returned)
+            self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, in_spec, out_spec)))
+            return flat
+
+        return of_leaves, [*module, *leaves]
 
     def _argument(self, name, concrete, signature, function):
-        parameter = signature.parameters[name]
-        default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
+        parameter = signature.parameters.get(name)
+        default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
         if name not in concrete or isinstance(concrete[name], PHBase):
             note = inspect.get_annotations(function).get(name)
             return self.create_proxy("placeholder", name, default, {}, type_expr=note)
         value = concrete[name]
         if isinstance(value, (tuple, list, dict)):
-            raise NotImplementedError(
-                f"fx: concrete_args has a {type(value).__name__} for {name!r}; expected a number, a string, None or PH. "
-                "Bind it with functools.partial instead."
-            )
-        given = self.create_proxy("placeholder", f"{name}_1", default, {})
+            count = itertools.count(1)
+            return _pytree.tree_map(lambda leaf: self._specialized(name, f"{name}_{next(count)}", leaf, ()), value)
+        return self._specialized(name, f"{name}_1", value, default)
+
+    def _specialized(self, name, target, value, default):
+        """A value of `concrete_args`; the graph asserts that it is given the same one. PH is a proxy."""
+        given = self.create_proxy("placeholder", target, default, {})
+        if isinstance(value, PHBase):
+            return given
         if isinstance(value, (bool, int, float, str)):
             message = f"{name} has been specialized to have value {value} but got another value"
             self.create_proxy("call_function", _assert, (given == value, message), {})
         elif value is None:
             message = f"{name} has been specialized to have value None but got another value"
             self.create_proxy("call_function", _assert_is_none, (given, message), {})
+        else:
+            warnings.warn(
+                f"Was not able to add assertion to guarantee correct input {name} to specialized function. It is up to the"
+                " user to make sure that your inputs match the inputs you specialized the function with.",
+                stacklevel=2,
+            )
         return value
 
     def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
@@ -375,7 +409,8 @@ class Tracer(TracerBase):
         Args:
             root (Module or callable): a function becomes the graph of an empty module.
             concrete_args (dict): arguments that are numbers, strings or None while tracing, so that branches on them work;
-                the graph asserts that it is called with the same ones.
+                the graph asserts that it is called with the same ones. Containers of them, with PH where a value is not
+                concrete; the graph's placeholders are their leaves. A tuple has a value for each argument.
 
         Raises:
             TraceError: a branch or a loop depends on a traced value.
@@ -439,6 +474,12 @@ class Tracer(TracerBase):
             yield
 
 
+def _with_default(parameter):
+    """A parameter as a definition names it, with its default value if that is a plain one."""
+    plain = parameter.default is None or isinstance(parameter.default, (bool, int, float, str))
+    return f"{parameter.name} = {parameter.default!r}" if plain else parameter.name
+
+
 def _assert_is_none(value, message):
     assert value is None, message
 
@@ -449,3 +490,7 @@ def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, A
     graph = tracer.trace(root, concrete_args)
     name = root._get_name() if isinstance(root, Module) else root.__name__
     return GraphModule(tracer.root, graph, name)
+
+
+# Code that has been traced is traced again with a proxy for the value.
+wrap("_assert_is_none")

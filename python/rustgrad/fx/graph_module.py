@@ -12,6 +12,7 @@ from typing import Any
 from .._C import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ._pytree import _PyTreeCodeGen
 from .graph import Graph, PythonCode
 
 __all__ = ["GraphModule"]
@@ -151,6 +152,9 @@ class GraphModule(Module):
 
     def recompile(self) -> PythonCode:
         """Renews `forward` from the graph; returns the code."""
+        if isinstance(self._graph._codegen, _PyTreeCodeGen):
+            info = self._graph._codegen.pytree_info
+            self.__dict__.update(_in_spec=info.in_spec, _out_spec=info.out_spec)
         written = self._graph.python_code("self")
         self.__dict__["_code"] = written.src
         type(self).forward = _compiled(written.src, written.globals, self._graph._source)
@@ -256,6 +260,12 @@ class GraphModule(Module):
             if key not in copied.__dict__ or key.endswith("_hooks") or key == "training":
                 copied.__dict__[key] = value
         return copied
+
+    def _replicate_for_data_parallel(self) -> Any:
+        # `__new__` would make the replica a class of its own, without `forward`.
+        replica = object.__new__(type(self))
+        replica.__dict__ = super()._replicate_for_data_parallel().__dict__
+        return replica
 
     def __copy__(self) -> Any:
         copied = GraphModule(self, self.graph, type(self).__name__)

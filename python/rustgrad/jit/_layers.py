@@ -274,7 +274,15 @@ def layer_code(module: Module, owner: str) -> str | None:
         NotImplementedError: the layer has a setting that the code does not take.
     """
     for cls, write in _LAYERS:
-        own = next((c for c in type(module).__mro__ if issubclass(c, cls) and is_library(c.__module__)), None)
+        # Quantised layers compute something else than those that they derive from.
+        own = next(
+            (
+                c
+                for c in type(module).__mro__
+                if issubclass(c, cls) and is_library(c.__module__) and ".ao." not in c.__module__
+            ),
+            None,
+        )
         if own is not None and type(module).forward is own.forward:  # type: ignore[attr-defined]
             template, settings = write(module)
             return template.strip().format(owner=owner, **settings) + "\n"

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .. import _C
 from .._base import Tensor
 from .._formats import strided
 from .._recording._calls import CallRecorder
@@ -46,6 +47,8 @@ class Recorder(CallRecorder):
         self.attributes = attributes
         self.lines: list[str] = []
         self.constants: list[Tensor] = []
+        # The tensors that `constants` has copies of.
+        self.sources: list[Tensor] = []
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []
         self.asked: list[Tensor] = []
@@ -95,6 +98,7 @@ class Recorder(CallRecorder):
                 f"Tensor:\n{tensor}"
             )
         self.constants.append(tensor.detach().clone())
+        self.sources.append(tensor)
         return f"CONSTANTS.c{len(self.constants) - 1}"
 
     # --- code of arguments
@@ -144,6 +148,8 @@ class Recorder(CallRecorder):
         """Runs a call and writes its line."""
         if key == "_assert":
             return func(*args, **kwargs)
+        if _C._vmap_depth() or _C._forward_levels():
+            raise CannotRecord(f"'{key}' under vmap or in forward mode has no form in TorchScript here")
         from ._record_ops import emitter
 
         emit = emitter(key, func)

@@ -33,8 +33,9 @@ _SIZES = {
 _NAMES = {"__eq__": "eq", "__ne__": "ne", "__floordiv__": "floor_divide", "concat": "cat", "concatenate": "cat", "__matmul__": "matmul", "true_divide": "div",
           "special_logsumexp": "logsumexp", "special_softmax": "softmax", "special_log_softmax": "log_softmax",
           "__rand__": "__and__", "__ror__": "__or__", "__rxor__": "__xor__", "logsigmoid": "log_sigmoid", "__invert__": "bitwise_not"}  # fmt: skip
+_QUANTISED = frozenset("quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize".split())
 # Functions of Python that are one op, and are not entered.
-_WHOLE = frozenset(
+_WHOLE = _QUANTISED | frozenset(
     "einsum stft istft tensordot meshgrid block_diag cartesian_prod max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d "
     "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d batch_norm instance_norm group_norm".split()
 )
@@ -57,7 +58,7 @@ def emitter(key: str, func: Any) -> Emit | None:
 def _is_op(key: str) -> bool:
     """Whether a function is an op that TorchScript has by this name."""
     leaf = key.replace(".", "_")
-    if leaf in _LOGIC:
+    if leaf in _LOGIC or leaf in _QUANTISED:
         return True
     if leaf.startswith("_") or leaf in _ONLY_HERE:
         return False

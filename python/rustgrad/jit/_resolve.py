@@ -32,7 +32,8 @@ _OF_TENSOR = frozenset(
 _OF_TOP = frozenset(
     "allclose broadcast_shapes can_cast equal get_device histogramdd is_complex is_conj is_floating_point is_grad_enabled is_inference "
     "is_neg is_nonzero is_same_size is_signed istft manual_seed numel resolve_conj resolve_neg segment_reduce stft norm "
-    "lu_unpack unravel_index is_autocast_cpu_enabled resize_as_".split()
+    "lu_unpack unravel_index is_autocast_cpu_enabled resize_as_ dequantize int_repr q_scale q_zero_point q_per_channel_scales "
+    "q_per_channel_zero_points q_per_channel_axis quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic".split()
 )
 # Private ops of the core that have no schema in `_aten_schemas`, and that code in archives calls.
 _PRIVATE = ("_int_mm", "_weight_norm")
@@ -59,6 +60,8 @@ def _of_program(namespace: str, name: str) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         function = _ops.registered.get(namespace, {}).get(name)
+        if function is None and namespace == "quantized":
+            function = getattr(_ops.ops.quantized, name, None)
         if function is None:
             raise Unsupported(f"{namespace}::{name}: there is no such op here")
         return function(*args, **kwargs)
@@ -180,13 +183,13 @@ def _enum_value(value: Any) -> Any:
 PRIM: dict[str, Callable[..., Any]] = {
     "dtype": _dtype, "layout": lambda x: 0, "shape": lambda x: list(x.shape), "NumToTensor": _num_to_tensor,
     "min": OPS["min"], "max": OPS["max"], "abs": abs, "EnumName": _enum_name, "EnumValue": _enum_value,
-    "data": lambda x: x.detach(), "is_quantized": lambda x: False, "AutogradZero": lambda: None, "name": lambda x: None,
+    "data": lambda x: x.detach(), "AutogradZero": lambda: None, "name": lambda x: None,
     "unchecked_unwrap_optional": lambda x: x,
 }  # fmt: skip
 PRIM |= {
     n: _attribute(n)
     for n in "device is_cuda is_cpu is_meta is_sparse is_nested requires_grad grad T H mT mH itemsize nbytes ndim type index "
-    "is_mps is_xpu".split()
+    "is_mps is_xpu is_quantized".split()
 }
 
 

@@ -163,7 +163,7 @@ class _Pickler:
             raise RuntimeError("jit.save: sparse, nested and meta tensors have no form in an archive here")
         storage = t.untyped_storage()
         key = self.storages.setdefault(storage, str(len(self.storages)))
-        self.name("torch._utils", "_rebuild_tensor_v2")
+        self.name("torch._utils", "_rebuild_qtensor" if t.is_quantized else "_rebuild_tensor_v2")
         self.put(b"((")
         self.plain("storage")
         self.name("torch", _NAMES[t.dtype])
@@ -174,10 +174,21 @@ class _Pickler:
         self.plain(t.storage_offset())
         for numbers in (t.shape, t.stride()):
             self.tuple(tuple(numbers), (None,) * len(numbers))
+        if t.is_quantized:
+            self.quantizer(t)
         self.put(b"\x88" if t.requires_grad else b"\x89")
         self.name("collections", "OrderedDict")
         self.put(b")RtR")
         self.remember(t)
+
+    def quantizer(self, t: Tensor) -> None:
+        """The scheme of a quantised tensor, its scale and its zero point, or those of its channels and their dimension."""
+        scheme, *numbers = t.__reduce_ex__(2)[1][4]
+        self.put(b"(")
+        self.name("torch", str(scheme).rpartition(".")[2])
+        for number in numbers:
+            self.tensor(number) if isinstance(number, Tensor) else self.plain(number)
+        self.put(b"t")
 
 
 def save_archive(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
-from .._functions import allclose
 from .._recording._sizes import SymInt
 from .._safe_globals import torch_name
 from .._sources import is_identifier
@@ -25,6 +24,7 @@ from ..nn.modules.module import Module
 from . import TracerWarning, _script_if_tracing, is_tracing, trace, trace_module  # noqa: F401
 from ._record import CannotRecord, Recorder, _quoted
 from ._script import LoadedFunction, RecursiveScriptModule
+from ._steady import refuse_changing, same_values
 from ._unit import Unit
 
 __all__ = ["TopLevelTracedModule", "TracedModule", "TracerWarning", "is_tracing", "trace", "trace_module"]
@@ -271,6 +271,8 @@ def traced_module(
         function = module if name == "forward" else getattr(module, name)
         with _restored(module) if check else contextlib.nullcontext():
             made = _Recording(function, args, kwargs, attributes, strict)
+        with _restored(module):
+            refuse_changing(made, function, args, kwargs, attributes, strict)
             _share_constants(made, constants)
             recorded[name] = made
         classes.texts[top] += ["  " + line for line in made.code(name, top).splitlines()]
@@ -339,10 +341,7 @@ def _compare(function: Any, made: _Recording) -> None:
         except RuntimeError as error:
             raise CannotRecord(f"what was recorded does not run: {error}") from error
     for a, b in zip(_tensors(again), _tensors(made.result), strict=True):
-        same = (
-            a.shape == b.shape and a.dtype == b.dtype and allclose(a.detach(), b.detach(), 1e-4, 1e-5, equal_nan=True)
-        )
-        if not same:
+        if not same_values(a, b):
             raise CannotRecord(
                 "what was recorded computes something else; the function may depend on more than its inputs"
             )
@@ -363,6 +362,9 @@ def traced_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     """A traced function."""
     random = _C._rng_states()
     made = _Recording(function, args, kwargs, {}, strict)
+    after = _C._rng_states()
+    refuse_changing(made, function, args, kwargs, {}, strict)
+    _C._set_rng_states(*after)
     name = getattr(function, "__name__", type(function).__name__)
     name = name if is_identifier(name) else "_lambda" if name == "<lambda>" else "function"
     unit = Unit({"__torch__.py": made.code(name, None)}, tuple(made.recorder.constants))
@@ -370,7 +372,6 @@ def traced_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         result = TracedFunction(unit.function(f"__torch__.{name}"), unit)
         unit.check()
     if check:
-        after = _C._rng_states()
         _C._set_rng_states(*random)
         _compare(result, made)
         _C._set_rng_states(*after)

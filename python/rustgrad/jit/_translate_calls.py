@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from .._ops import OpOverload, OpOverloadPacket
 from .._recording._keys import op_key
 from ..nn.modules.module import Module
 from ._record import CannotRecord, Code
@@ -149,6 +150,12 @@ class Calls:
 
     def of_op(self, function: Any, node: ast.Call) -> Any:
         """A call of a function of this package."""
+        packet = function.overloadpacket if isinstance(function, OpOverload) else function
+        if isinstance(packet, OpOverloadPacket) and packet._namespace != "aten":
+            return Code(f"ops.{packet._namespace}.{packet.__name__}({self.given(node)})")
+        if inspect.isfunction(function) and ".ao." in function.__module__:
+            # Quantised functions have the names of ops that are others.
+            return Code(f"{self.program.function(function)}({self.given(node)})")
         key = op_key(function)
         args = [self.plain(self.expr(a), a) for a in node.args]
         kwargs = {str(k.arg): self.plain(self.expr(k.value), k.value) for k in node.keywords}

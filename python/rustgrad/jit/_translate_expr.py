@@ -148,6 +148,9 @@ class Expressions(Calls):
             code = compile(ast.fix_missing_locations(ast.Expression(new)), "<known>", "eval")
             return Known(eval(code, {f"_p{i}_": v.value for i, v in enumerate(values)}))
         texts = [self.shown(v, o) for v, o in zip(values, operands, strict=True)]
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and texts[0].startswith("in"):
+            # PyTorch reads `not input` as `not in put`.
+            texts = [f"({texts[0]})"]
         text = re.sub(r"_p(\d+)_", lambda m: texts[int(m[1])], ast.unparse(new))
         return Code(f"({text})")
 

@@ -288,6 +288,12 @@ class legacy_profile(profile):
         """The table of all events: see `EventList.table`."""
         return self.events().table(*args, **kwargs)
 
+    def __str__(self) -> str:
+        return repr(self) if self._events is None else self.table()
+
+    def __repr__(self) -> str:
+        return "<unfinished torch.autograd.profile>" if self._events is None else repr(self._events)
+
     @property
     def self_cpu_time_total(self) -> float:
         """Microseconds of all events."""

@@ -40,6 +40,9 @@ def mul(self, other):
         self, other = other, self
     if _number(other):
         return with_value(self, self._value * other)
+    if is_sparse(other) and (self.dim() == 0) != (other.dim() == 0):
+        # A sparse number, which scales the other one.
+        self, other = (other, self.to_dense()) if self.dim() == 0 else (self, other.to_dense())
     if is_sparse(other):
         return _common(self, other)
     if other.numel() == 1 and other.dim() <= self.dim():

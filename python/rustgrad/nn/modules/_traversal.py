@@ -227,7 +227,7 @@ class Traversal:
                 )
             cast = to_dtype if t.is_floating_point() or t.is_complex() else None
             # Channels-last formats do not apply to other ranks.
-            layout = memory_format if t.dim() in (4, 5) else None
+            layout = memory_format if memory_format is not None and t.dim() in (4, 5) else None
             return t.to(
                 t.device if to_device is None else to_device, cast or t.dtype, non_blocking, memory_format=layout
             )

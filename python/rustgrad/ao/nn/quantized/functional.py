@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-def _check(name, input):
+def _check(name: str, input: torch.Tensor) -> None:
     if not input.is_quantized:
         raise ValueError(f"Input to 'quantized.{name}' must be quantized!")
 
