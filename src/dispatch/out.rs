@@ -55,20 +55,17 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
     }
     let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
     let rule = out_dtype(op);
-    match (rule, outs) {
-        (OutDType::Every, [out]) => take_kind(op, &mut own, out)?,
-        // What is asked for by name is not cast.
-        (_, [out]) => {
-            let asked = op.sig.index_of("dtype").map(|i| &own[i]);
-            if let Some(Value::DType(d)) = asked
-                && *d != out.dtype()
-            {
-                return Err(two_dtypes(op, *d, out.dtype()));
-            }
-        }
-        _ => {}
+    if let (OutDType::Every, [out]) = (rule, outs) {
+        take_kind(op, &mut own, out)?;
     }
     let results = call(op, &own)?;
+    // What is asked for by name is not cast. The result may be the real dtype of the one that is asked for.
+    if let (false, [out], [result]) = (rule == OutDType::Every, outs, results.as_slice())
+        && op.sig.index_of("dtype").is_some_and(|i| matches!(own[i], Value::DType(_)))
+        && result.dtype() != out.dtype()
+    {
+        return Err(two_dtypes(op, result.dtype(), out.dtype()));
+    }
     if results.len() != outs.len() {
         return Err(Error::type_(format!("out= expects {} tensors, got {}", results.len(), outs.len())));
     }

@@ -287,6 +287,10 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
         match (number, given) {
             (Some(s), _) => copy::FILL_.call_inplace((&out, s))?,
             (_, Some(v)) if out.same(t) && v.ndim() == 0 => copy::FILL_TENSOR_.call_inplace((&out, v))?,
+            // Of another shape, it is read before anything is written.
+            (_, Some(v)) if v.storage().same(t.storage()) && v.shape() != out.shape() => {
+                copy::COPY_.call_inplace((&out, &copy::CLONE.call((&strip(v)?,)).ok()?))?
+            }
             (_, Some(v)) if v.ndim() > out.ndim() => copy::COPY_.call_inplace((&out, strip(v)?))?,
             (_, Some(v)) => copy::COPY_.call_inplace((&out, v))?,
             _ => unreachable!("checked above"),

@@ -354,6 +354,7 @@ unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {
 
 /// The closure of `__qualname__`.
 const QUALIFIED: usize = 3;
+const MODULE: usize = 4;
 
 /// `__name__`, `__doc__` and other attributes, selected by the closure.
 unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObject {
@@ -369,6 +370,31 @@ unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObj
         };
         Ok(PyString::new(py, &text).into_any().into_ptr())
     })
+}
+
+/// `__module__` is not described by the type, whose own module is under that name.
+unsafe extern "C" fn getattro(o: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
+    // SAFETY: one of our objects and a name, from the interpreter; notes are null or a dict.
+    unsafe {
+        if is_module(name) {
+            let notes = (*o.cast::<OpObject>()).notes;
+            if notes.is_null() || ffi::PyDict_Contains(notes, name) == 0 {
+                return describe(o, MODULE as *mut c_void);
+            }
+        }
+        ffi::PyObject_GenericGetAttr(o, name)
+    }
+}
+
+/// Whether a name is `__module__`.
+///
+/// # Safety
+/// It is a live object; the interpreter is held.
+pub(crate) unsafe fn is_module(name: *mut PyObject) -> bool {
+    // SAFETY: the caller's promise; a string is asked.
+    unsafe {
+        ffi::PyUnicode_Check(name) != 0 && ffi::PyUnicode_CompareWithASCIIString(name, c"__module__".as_ptr()) == 0
+    }
 }
 
 /// What an op is pickled as: its qualified name, like a Python function; by the table's name where that leads elsewhere.
@@ -415,6 +441,7 @@ fn class_of(py: Python, get: ffi::descrgetfunc, flags: c_ulong) -> PyResult<*mut
             slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
             slot(ffi::Py_tp_call, ffi::PyVectorcall_Call as *mut c_void),
             slot(ffi::Py_tp_descr_get, get as *mut c_void),
+            slot(ffi::Py_tp_getattro, getattro as *mut c_void),
             slot(ffi::Py_tp_repr, repr as *mut c_void),
         ],
         members: vec![
@@ -427,7 +454,6 @@ fn class_of(py: Python, get: ffi::descrgetfunc, flags: c_ulong) -> PyResult<*mut
             property(c"__doc__", describe, 1),
             property(c"__text_signature__", describe, 2),
             property(c"__qualname__", describe, QUALIFIED),
-            property(c"__module__", describe, 4),
         ],
         methods: vec![method(c"__reduce__", reduce)],
         ..HeapType::new(c"rustgrad._C.Op", size_of::<OpObject>(), ffi::Py_TPFLAGS_HAVE_VECTORCALL | flags)

@@ -5,6 +5,7 @@
 
 use super::error::{PyResult, guard_object};
 use super::heap_type::{HeapType, member, method, property, slot};
+use super::op_callable::is_module;
 use super::overrides;
 use super::parse::Given;
 use pyo3::ffi::{self, PyObject};
@@ -64,6 +65,10 @@ unsafe extern "C" fn describe(o: *mut PyObject, name: *mut c_void) -> *mut PyObj
 unsafe extern "C" fn getattro(o: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
     // SAFETY: a live object of ours and a name, from the interpreter.
     unsafe {
+        // The type has its own module under that name.
+        if is_module(name) {
+            return ffi::PyObject_GetAttr((*o.cast::<Overridable>()).function, name);
+        }
         let own = ffi::PyObject_GenericGetAttr(o, name);
         if !own.is_null() || ffi::PyErr_ExceptionMatches(ffi::PyExc_AttributeError) == 0 {
             return own;
@@ -128,7 +133,7 @@ pub fn _overridable_method(function: &Bound<PyAny>) -> PyResult<Py<PyAny>> {
 
 /// Makes the type and adds the function that wraps a method.
 pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
-    let names = [c"__doc__", c"__module__", c"__name__", c"__qualname__", c"__dict__", c"__text_signature__"];
+    let names = [c"__doc__", c"__name__", c"__qualname__", c"__dict__", c"__text_signature__"];
     let attributes = names.into_iter().map(|name| property(name, describe, name.as_ptr() as usize));
     let class = HeapType {
         slots: vec![

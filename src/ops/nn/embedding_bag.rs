@@ -2,6 +2,7 @@
 //!
 //! A bag is a range of indices; rows are looked up and added to the row of their bag, so gradients are those of both steps.
 
+use crate::autograd::diagnostics;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -369,7 +370,14 @@ fn offsets(c: &Call, input: &Tensor) -> Result<Tensor> {
 }
 
 fn embedding_bag(c: &Call) -> Result<Outputs> {
-    let (input, weight, mode) = (c.tensor(0)?, c.tensor("weight")?, c.choice::<Mode>("mode"));
+    let (mut input, mut weight, mode) = (c.tensor(0)?, c.tensor("weight")?, c.choice::<Mode>("mode"));
+    if weight.dtype() == DType::I64 && input.dtype().is_float() {
+        diagnostics::warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and \
+             should now be `embedding_bag(input, weight, ...)`.",
+        )?;
+        (input, weight) = (weight, input);
+    }
     let samples = c.opt_tensor("per_sample_weights");
     if let Some(t) = samples.filter(|t| t.shape() != input.shape()) {
         return Err(Error::value(format!(
