@@ -260,3 +260,62 @@ def test_what_has_no_form_names_the_line():
         archived(Refused())
     with pytest.raises(RuntimeError, match="python is ignored"):
         archived(Ignoring())
+
+
+def test_parameters_of_an_archive_are_those_that_it_computes_with():
+    x = torch.randn(2, 3, 3)
+    read = archived(nn.Sequential(nn.Linear(3, 2), nn.ReLU()))
+    assert read(x).requires_grad
+    read(x).sum().backward()
+    assert all(p.grad is not None for p in read.parameters())
+    read.load_state_dict({"0.weight": torch.zeros(2, 3), "0.bias": torch.full((2,), 3.0)})
+    assert torch.equal(read(x), torch.full((2, 3, 2), 3.0))
+
+
+class Described(nn.Module):
+    names: list[str]
+    none_yet: list[int]
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.rate, self.scale, self.flag, self.title = 16000, 2.5, True, 'say "a"'
+        self.names, self.none_yet, self.sizes, self.limit = ["yes", "no"], [], (1, 2.5), float("inf")
+        self.table, self.maybe, self.shift, self.calls = {"a": 1}, None, torch.ones(2), 0
+        self.unknown = object()
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return self.layer(x) * self.scale + self.shift + self.table["a"] + len(self.names)
+
+
+def test_attributes_can_be_read_from_an_archive():
+    net = Described()
+    read = check(net, torch.randn(3, 2))
+    assert (read.rate, read.scale, read.flag, read.title, read.limit) == (16000, 2.5, True, 'say "a"', math.inf)
+    assert (read.names, read.none_yet, read.sizes, read.table, read.maybe) == (
+        ["yes", "no"],
+        [],
+        (1, 2.5),
+        {"a": 1},
+        None,
+    )
+    assert read.calls == 1 and torch.equal(read.shift, torch.ones(2)) and read.layer.in_features == 2
+    assert not hasattr(read, "unknown")
+    with pytest.raises(AttributeError, match="Cannot mutate TorchScript constant value: 'rate'"):
+        read.rate = 8000
+    again = io.BytesIO()
+    torch.jit.save(read, again)
+    again.seek(0)
+    assert torch.jit.load(again).names == ["yes", "no"]
+
+
+def test_a_tensor_that_requires_grad_is_no_constant():
+    weight = torch.ones(2, requires_grad=True)
+
+    class Outside(nn.Module):
+        def forward(self, x):
+            return x * weight
+
+    with pytest.raises(RuntimeError, match="'weight' has no form .* requires grad"):
+        archived(Outside())

@@ -11,9 +11,19 @@ from typing import Any
 from .._base import Tensor
 from .._sources import is_identifier
 from ..nn.modules.module import Module
-from ._record import Code, Recorder
+from ._record import CannotRecord, Code, Recorder
 from ._translate_expr import Expressions
-from ._translate_values import Bound, CannotTranslate, Known, Part, annotation_text, is_library, is_taken, mark_of
+from ._translate_values import (
+    Bound,
+    CannotTranslate,
+    Known,
+    Part,
+    Table,
+    annotation_text,
+    is_library,
+    is_taken,
+    mark_of,
+)
 from ._types import type_of_value
 
 __all__ = ["Body"]
@@ -38,6 +48,10 @@ class _Writer(Recorder):
         return str(tensor) if isinstance(tensor, Code) else self.constant(tensor)
 
     def constant(self, tensor: Tensor) -> str:
+        if tensor.requires_grad:
+            raise CannotRecord(
+                "it is a tensor that requires grad, which no constant does; make it a parameter or pass it"
+            )
         self.body.program.constants.append(tensor.detach())
         return f"CONSTANTS.c{len(self.body.program.constants) - 1}"
 
@@ -156,7 +170,7 @@ class Body(Expressions):
 
     def store(self, target: ast.expr, value: Any, s: ast.AST) -> None:
         if isinstance(target, ast.Name) and (
-            isinstance(value, (Part, Bound)) or isinstance(value, Known) and self.once(target.id)
+            isinstance(value, (Part, Bound, Table)) or isinstance(value, Known) and self.once(target.id)
         ):
             self.known[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, Known):

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from .._sources import is_identifier
 from ..nn.modules.module import Module
+from ._objects import RESERVED
+from ._record import _quoted
+from ._types import type_of_value
 
 __all__ = [
     "Bound",
     "CannotTranslate",
     "Known",
     "Part",
+    "Table",
     "annotation_text",
     "is_library",
     "is_taken",
     "leaves",
     "mark_of",
+    "plain_attributes",
+    "written",
 ]
 
 
@@ -39,6 +47,13 @@ class Part:
 
     def __init__(self, module: Module, text: str) -> None:
         self.module, self.text = module, text
+
+
+class Table:
+    """The parameters or the buffers of a module, by name: what is read of it is an attribute of the module."""
+
+    def __init__(self, owner: Part, entries: dict[str, Any]) -> None:
+        self.owner, self.entries = owner, entries
 
 
 class Bound:
@@ -93,3 +108,32 @@ def is_taken(hint: Any) -> bool:
     except CannotTranslate:
         return False
     return True
+
+
+def plain_attributes(module: Module) -> dict[str, str]:
+    """The attributes of a module that TorchScript has types for, and these types; parameters, buffers and modules are not among them."""
+    try:
+        hints = typing.get_type_hints(type(module))
+    except Exception:  # an annotation that cannot be evaluated
+        hints = {}
+    named = {n: getattr(module, n, None) for n in getattr(type(module), "__constants__", ())}
+    found = {}
+    for name, value in {**vars(module), **named}.items():
+        if name in RESERVED or name.startswith("__") or name == "training" or not is_identifier(name):
+            continue
+        if name in module._modules or name in module._parameters or name in module._buffers:
+            continue
+        kind = annotation_text(hints[name]) if is_taken(hints.get(name, Any)) else repr(type_of_value(value))
+        empty = isinstance(value, (list, dict)) and not value and name not in hints
+        if not empty and not re.search(r"\bAny\b", kind):
+            found[name] = kind
+    return found
+
+
+def written(value: Any) -> str:
+    """The code of a constant: a number, a string or a tuple of them."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(written, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(written, value))}]"
+    return _quoted(value) if isinstance(value, str) else repr(value)
