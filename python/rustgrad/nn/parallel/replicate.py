@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ..._base import device
 from ..._typing import DeviceLike
 from ..modules.module import Module
+from .scatter_gather import _device
 
 __all__ = ["parallel_apply", "replicate"]
 
@@ -38,6 +38,13 @@ def _replica(network, place, detach):
     return modules[id(network)]
 
 
+def _broadcast_coalesced_reshape(tensors, devices, detach=False):
+    """The tensors on each device, a list for each, to which gradients of the copies flow back unless `detach`: libraries replicate with it."""
+    if not tensors:
+        return [[] for _ in devices] if detach else []
+    return [[(t.detach() if detach else t).to(_device(place)) for t in tensors] for place in devices]
+
+
 def replicate(network: T, devices: Sequence[int | DeviceLike], detach: bool = False) -> list[T]:
     """One copy of a module for each device.
 
@@ -48,8 +55,7 @@ def replicate(network: T, devices: Sequence[int | DeviceLike], detach: bool = Fa
         devices (sequence of int or device): where the copies are.
         detach (bool): whether gradients end at the copies.
     """
-    places = [device("cuda", place) if isinstance(place, int) else device(place) for place in devices]
-    return [_replica(network, place, detach) for place in places]
+    return [_replica(network, _device(place), detach) for place in devices]
 
 
 def parallel_apply(
