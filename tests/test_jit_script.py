@@ -272,6 +272,11 @@ def test_parameters_of_an_archive_are_those_that_it_computes_with():
     assert torch.equal(read(x), torch.full((2, 3, 2), 3.0))
 
 
+class Closed:
+    def __getattr__(self, name):
+        raise KeyError(name)
+
+
 class Described(nn.Module):
     names: list[str]
     none_yet: list[int]
@@ -282,7 +287,7 @@ class Described(nn.Module):
         self.rate, self.scale, self.flag, self.title = 16000, 2.5, True, 'say "a"'
         self.names, self.none_yet, self.sizes, self.limit = ["yes", "no"], [], (1, 2.5), float("inf")
         self.table, self.maybe, self.shift, self.calls = {"a": 1}, None, torch.ones(2), 0
-        self.unknown = object()
+        self.unknown, self.closed = object(), Closed()
 
     def forward(self, x):
         self.calls = self.calls + 1
@@ -301,7 +306,7 @@ def test_attributes_can_be_read_from_an_archive():
         None,
     )
     assert read.calls == 1 and torch.equal(read.shift, torch.ones(2)) and read.layer.in_features == 2
-    assert not hasattr(read, "unknown")
+    assert not hasattr(read, "unknown") and not hasattr(read, "closed")
     with pytest.raises(AttributeError, match="Cannot mutate TorchScript constant value: 'rate'"):
         read.rate = 8000
     again = io.BytesIO()

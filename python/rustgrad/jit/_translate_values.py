@@ -67,6 +67,10 @@ _PLAIN = {int: "int", float: "float", bool: "bool", str: "str", complex: "comple
           _C.device: "Device", _C.dtype: "int"}  # fmt: skip
 
 
+# Of the values of attributes, those that may have a type there. Others are not looked at: they may be anything.
+_SCRIPTED = (Tensor, bool, int, float, complex, str, list, tuple, dict, type(None), _C.device)
+
+
 def annotation_text(hint: Any) -> str:
     """The type of TorchScript for an annotation."""
     if hint in _PLAIN:
@@ -122,6 +126,8 @@ def plain_attributes(module: Module) -> dict[str, str]:
         if name in RESERVED or name.startswith("__") or name == "training" or not is_identifier(name):
             continue
         if name in module._modules or name in module._parameters or name in module._buffers:
+            continue
+        if not isinstance(value, _SCRIPTED):
             continue
         kind = annotation_text(hints[name]) if is_taken(hints.get(name, Any)) else repr(type_of_value(value))
         empty = isinstance(value, (list, dict)) and not value and name not in hints
