@@ -324,3 +324,49 @@ def test_a_tensor_that_requires_grad_is_no_constant():
 
     with pytest.raises(RuntimeError, match="'weight' has no form .* requires grad"):
         archived(Outside())
+
+
+class Store(nn.Module):
+    table: dict[str, Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.seen, self.sizes = {}, [0], {"a": 1}
+
+    @torch.jit.export
+    def put(this, key: str, value: Tensor) -> int:  # noqa: N805
+        this.table[key] = value
+        this.seen.append(len(this.table))
+        this.sizes[key] = 5
+        return len(this.table)
+
+    @torch.jit.export
+    def sums(this) -> tuple[int, int]:  # noqa: N805
+        return sum(this.seen), this.sizes["k"]
+
+    def forward(self, x):
+        return x + self.table["k"]
+
+
+def test_attributes_whose_items_change_are_no_constants():
+    read = archived(Store())
+    assert read.put("k", torch.ones(2)) == 1 and read.put("l", torch.ones(2)) == 2
+    assert read.seen == [0, 1, 2] and read.sizes == {"a": 1, "k": 5, "l": 5} and read.sums() == (3, 5)
+    assert torch.equal(read(torch.zeros(2)), torch.ones(2))
+    read.table = {"k": torch.zeros(2)}
+    assert torch.equal(read(torch.zeros(2)), torch.zeros(2))
+
+
+class Unpacking(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(3, 4)
+
+    def forward(self, x):
+        y, (h, c) = self.rnn(x)
+        (first,) = (h,)
+        return y, first, c
+
+
+def test_tuples_in_tuples_are_unpacked():
+    check(Unpacking(), torch.randn(5, 2, 3))

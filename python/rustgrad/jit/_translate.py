@@ -144,19 +144,32 @@ class _Program:
         return files
 
 
+_CHANGING = frozenset("append clear extend insert pop popitem remove reverse setdefault sort update".split())
+
+
 def _assigned_attributes(function: Any) -> set[str]:
+    """The attributes of its first argument that a method assigns, or whose items it changes."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
+        tree: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        own = tree.args.args[0].arg
+    except (OSError, TypeError, SyntaxError, AttributeError, IndexError):
         return set()
-    return {
-        n.attr
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Attribute)
-        and isinstance(n.ctx, ast.Store)
-        and isinstance(n.value, ast.Name)
-        and n.value.id == "self"
-    }
+
+    def is_own(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == own
+
+    found = set()
+    for n in ast.walk(tree):
+        changed: Any = None
+        if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load):
+            changed = n
+        elif isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load):
+            changed = n.value
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _CHANGING:
+            changed = n.func.value
+        if changed is not None and is_own(changed):
+            found.add(changed.attr)
+    return found
 
 
 # --- what `save` writes

@@ -189,7 +189,10 @@ class Body(Expressions):
             self.known.pop(node.id, None)
             return node.id
         if isinstance(node, (ast.Tuple, ast.List)):
-            return ", ".join(map(self.target, node.elts))
+            parts = [
+                f"({self.target(e)})" if isinstance(e, (ast.Tuple, ast.List)) else self.target(e) for e in node.elts
+            ]
+            return ", ".join(parts) + "," * (len(parts) == 1)
         if isinstance(node, ast.Subscript):
             return f"{self.text(node.value)}[{self.index(node.slice)}]"
         if isinstance(node, ast.Attribute):
