@@ -370,3 +370,50 @@ class Unpacking(nn.Module):
 
 def test_tuples_in_tuples_are_unpacked():
     check(Unpacking(), torch.randn(5, 2, 3))
+
+
+class Held(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.ParameterList([nn.Parameter(torch.full((3,), float(i))) for i in range(3)])
+        self.named = nn.ParameterDict({"a": nn.Parameter(torch.ones(3))})
+
+    def forward(self, x):
+        for p in self.rows:
+            x = x + p
+        return x * self.rows[-1] + self.named["a"]
+
+
+class Beyond(Held):
+    def forward(self, x):
+        return x + self.rows[3]
+
+
+def test_lists_of_parameters():
+    read = check(Held(), torch.randn(2, 3))
+    assert read(torch.ones(3)).requires_grad and len(list(read.parameters())) == 4
+    with pytest.raises(RuntimeError, match=r"self.rows\[3\]' has no form .* no such item"):
+        archived(Beyond())
+
+
+class Resized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.smooth = nn.Upsample(scale_factor=2), nn.Upsample(size=(3, 5), mode="bicubic", align_corners=True)
+
+    def forward(self, x, like):
+        return (
+            self.up(x),
+            self.up(x[0]),
+            self.smooth(x),
+            F.interpolate(x, size=like.shape[-2:], mode="bilinear"),
+            F.interpolate(x, size=(like.size(2), 3)),
+            F.interpolate(x, scale_factor=[2.0, 3.0], mode="nearest-exact"),
+            F.interpolate(x, size=[2, 2], mode="area"),
+            F.interpolate(x[0], size=7, mode="linear"),
+            list(range(2, like.size(2), 2)),
+        )
+
+
+def test_resizing():
+    check(Resized(), torch.randn(1, 2, 4, 6), torch.randn(1, 1, 7, 5))

@@ -23,6 +23,7 @@ from ._translate_values import (
     is_library,
     is_taken,
     mark_of,
+    names_in,
 )
 from ._types import type_of_value
 
@@ -299,17 +300,20 @@ class Body(Expressions):
             is_table = isinstance(inside, ast.Attribute) and inside.attr == "_modules"
             owner = self.expr(inside.value if is_table else inside)  # type: ignore[attr-defined]
             if isinstance(owner, Part):
-                pairs = [(Known(n), self.child(owner, n)) for n in owner.module._modules]
+                pairs = [(Known(n), self.child(owner, n)) for n in names_in(owner.module)]
                 return [{"items": p, "keys": p[0], "values": p[1]}[node.func.attr] for p in pairs]
             return None
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             owner = self.expr(node)
             if isinstance(owner, Part):
-                return [self.child(owner, n) for n in owner.module._modules]
+                return [self.child(owner, n) for n in names_in(owner.module)]
         return None
 
-    def child(self, owner: Part, name: str) -> Part:
+    def child(self, owner: Part, name: str) -> Any:
+        """A submodule by name, or a parameter of a `ParameterList` or `ParameterDict`."""
         text = f"{owner.text}.{name}" if is_identifier(name) else f'getattr({owner.text}, "{name}")'
+        if name not in owner.module._modules:
+            return Code(text)
         return Part(owner.module._modules[name], text)  # type: ignore[arg-type]
 
     def do_assert(self, s: ast.Assert) -> None:

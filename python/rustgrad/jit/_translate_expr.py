@@ -11,7 +11,7 @@ from typing import Any
 from .._base import Tensor
 from ._record import CannotRecord, Code, _quoted
 from ._translate_calls import Calls
-from ._translate_values import Bound, Known, Part, Table
+from ._translate_values import Bound, Known, Part, Table, names_in
 
 __all__ = ["Expressions"]
 
@@ -185,7 +185,10 @@ class Expressions(Calls):
             return self.of_part(owner.owner, self.constant(node.slice), node)
         if isinstance(owner, Part):
             index = self.constant(node.slice)
-            return self.child(owner, list(owner.module._modules)[index] if isinstance(index, int) else index)
+            names = names_in(owner.module)
+            if index not in (range(-len(names), len(names)) if isinstance(index, int) else names):
+                raise self.wrong(node, "there is no such item")
+            return self.child(owner, names[index] if isinstance(index, int) else index)
         if isinstance(owner, Known) and not isinstance(owner.value, Tensor):
             index = self.expr(node.slice) if not isinstance(node.slice, ast.Slice) else None
             if isinstance(index, Known):

@@ -11,6 +11,7 @@ from .. import _C
 from .._base import Tensor
 from .._sources import is_identifier
 from ..nn.modules.module import Module
+from ..nn.modules.parameter_container import ParameterDict, ParameterList
 from ._objects import RESERVED
 from ._record import _quoted
 from ._types import type_of_value
@@ -26,6 +27,7 @@ __all__ = [
     "is_taken",
     "leaves",
     "mark_of",
+    "names_in",
     "plain_attributes",
     "written",
 ]
@@ -112,6 +114,11 @@ def is_taken(hint: Any) -> bool:
     except CannotTranslate:
         return False
     return True
+
+
+def names_in(module: Module) -> list[str]:
+    """What a container holds: modules, or parameters."""
+    return list(module._parameters if isinstance(module, (ParameterList, ParameterDict)) else module._modules)
 
 
 def plain_attributes(module: Module) -> dict[str, str]:
