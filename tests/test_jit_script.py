@@ -1,5 +1,6 @@
 """Modules and functions given to `script`: themselves, and as archives that compute the same."""
 
+import collections
 import copy
 import io
 import math
@@ -417,3 +418,19 @@ class Resized(nn.Module):
 
 def test_resizing():
     check(Resized(), torch.randn(1, 2, 4, 6), torch.randn(1, 1, 7, 5))
+
+
+class Collecting(nn.Module):
+    def forward(self, x):
+        found, rows, n = collections.OrderedDict(), list(), 0  # noqa: C408
+        named = dict()  # noqa: C408
+        for i in range(3):
+            found["a" + str(i)] = x + i
+            rows.append(x * i)
+            named.update({"b": x})
+            n += 1
+        return found["a2"], torch.stack(rows), len(named), n
+
+
+def test_containers_that_start_empty_are_filled():
+    check(Collecting(), torch.randn(2))

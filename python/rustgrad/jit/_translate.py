@@ -20,7 +20,7 @@ from ..nn.modules.module import Module
 from ._layers import layer_code, parts_called
 from ._trace import _Classes, _texts
 from ._translate_body import Body
-from ._translate_values import CannotTranslate, is_library, leaves, mark_of, plain_attributes, written
+from ._translate_values import CannotTranslate, changed_in, is_library, leaves, mark_of, plain_attributes, written
 from ._unit import Unit
 
 __all__ = ["translated_function", "translated_module"]
@@ -144,9 +144,6 @@ class _Program:
         return files
 
 
-_CHANGING = frozenset("append clear extend insert pop popitem remove reverse setdefault sort update".split())
-
-
 def _assigned_attributes(function: Any) -> set[str]:
     """The attributes of its first argument that a method assigns, or whose items it changes."""
     try:
@@ -154,22 +151,12 @@ def _assigned_attributes(function: Any) -> set[str]:
         own = tree.args.args[0].arg
     except (OSError, TypeError, SyntaxError, AttributeError, IndexError):
         return set()
-
-    def is_own(node: ast.AST) -> bool:
-        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == own
-
-    found = set()
-    for n in ast.walk(tree):
-        changed: Any = None
-        if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load):
-            changed = n
-        elif isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load):
-            changed = n.value
-        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _CHANGING:
-            changed = n.func.value
-        if changed is not None and is_own(changed):
-            found.add(changed.attr)
-    return found
+    assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)]
+    return {
+        n.attr
+        for n in [*assigned, *changed_in(tree)]
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == own
+    }
 
 
 # --- what `save` writes

@@ -20,6 +20,7 @@ from ._translate_values import (
     Part,
     Table,
     annotation_text,
+    changed_in,
     is_library,
     is_taken,
     mark_of,
@@ -78,6 +79,7 @@ class Body(Expressions):
         self.known: dict[str, Any] = {}
         self.locals: set[str] = set()
         self.stores = _stores(tree)
+        self.changed = {n.id for n in changed_in(tree) if isinstance(n, ast.Name)}
 
     # --- frame
     def wrong(self, node: ast.AST, why: str) -> CannotTranslate:
@@ -182,7 +184,7 @@ class Body(Expressions):
 
     def once(self, name: str) -> bool:
         """Whether a name is assigned once, so that it stands for its value."""
-        return self.stores.get(name) == 1 and name not in self.locals
+        return self.stores.get(name) == 1 and name not in self.locals and name not in self.changed
 
     def target(self, node: ast.expr) -> str:
         if isinstance(node, ast.Name):

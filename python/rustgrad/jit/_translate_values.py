@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import types
 import typing
@@ -23,6 +24,7 @@ __all__ = [
     "Part",
     "Table",
     "annotation_text",
+    "changed_in",
     "is_library",
     "is_taken",
     "leaves",
@@ -114,6 +116,20 @@ def is_taken(hint: Any) -> bool:
     except CannotTranslate:
         return False
     return True
+
+
+_CHANGING = frozenset("append clear extend insert pop popitem remove reverse setdefault sort update".split())
+
+
+def changed_in(tree: ast.AST) -> list[ast.expr]:
+    """The lists and dicts in code whose items are assigned, deleted or changed by a method."""
+    found = []
+    for n in ast.walk(tree):
+        if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load):
+            found.append(n.value)
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _CHANGING:
+            found.append(n.func.value)
+    return found
 
 
 def names_in(module: Module) -> list[str]:

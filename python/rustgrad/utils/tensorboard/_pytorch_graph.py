@@ -25,7 +25,8 @@ class _Names:
     """Names of nodes in TensorBoard, where a slash opens a box: `Net/Linear[fc]/weight`."""
 
     def __init__(self, model: Module, own: str) -> None:
-        self.model, self.modules = model, {own: ((type(model).__name__,), model)}
+        self.model = model
+        self.modules: dict[str, tuple[tuple[str, ...], Module]] = {own: ((type(model).__name__,), model)}
         self.known: dict[str, str] = {}
         self.scopes: dict[str, tuple[str, ...]] = {}
 
