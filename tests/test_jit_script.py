@@ -2,11 +2,13 @@
 
 import collections
 import copy
+import enum
 import io
 import math
 import pickle
 from typing import Optional
 
+import numpy as np
 import pytest
 from support import archives, target
 
@@ -273,6 +275,10 @@ def test_parameters_of_an_archive_are_those_that_it_computes_with():
     assert torch.equal(read(x), torch.full((2, 3, 2), 3.0))
 
 
+class Colour(enum.IntEnum):
+    RED = 1
+
+
 class Closed:
     def __getattr__(self, name):
         raise KeyError(name)
@@ -288,7 +294,8 @@ class Described(nn.Module):
         self.rate, self.scale, self.flag, self.title = 16000, 2.5, True, 'say "a"'
         self.names, self.none_yet, self.sizes, self.limit = ["yes", "no"], [], (1, 2.5), float("inf")
         self.table, self.maybe, self.shift, self.calls = {"a": 1}, None, torch.ones(2), 0
-        self.unknown, self.closed = object(), Closed()
+        self.unknown, self.closed, self.large, self.nothing = object(), Closed(), 2**70, ()
+        self.ratio, self.shape, self.colour = np.float64(0.5), torch.Size([2, 3]), Colour.RED
 
     def forward(self, x):
         self.calls = self.calls + 1
@@ -307,6 +314,7 @@ def test_attributes_can_be_read_from_an_archive():
         None,
     )
     assert read.calls == 1 and torch.equal(read.shift, torch.ones(2)) and read.layer.in_features == 2
+    assert read.ratio == 0.5 and read.shape == (2, 3) and not hasattr(read, "large") and not hasattr(read, "colour")
     assert not hasattr(read, "unknown") and not hasattr(read, "closed")
     with pytest.raises(AttributeError, match="Cannot mutate TorchScript constant value: 'rate'"):
         read.rate = 8000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import re
 import types
 import typing
@@ -150,7 +151,9 @@ def plain_attributes(module: Module) -> dict[str, str]:
             continue
         if name in module._modules or name in module._parameters or name in module._buffers:
             continue
-        if not isinstance(value, _SCRIPTED):
+        if not isinstance(value, _SCRIPTED) or isinstance(value, tuple) and not value:
+            continue
+        if any(isinstance(v, enum.Enum) or isinstance(v, int) and not -(2**63) <= v < 2**63 for v in leaves(value)):
             continue
         kind = annotation_text(hints[name]) if is_taken(hints.get(name, Any)) else repr(type_of_value(value))
         empty = isinstance(value, (list, dict)) and not value and name not in hints
@@ -165,4 +168,7 @@ def written(value: Any) -> str:
         return f"({', '.join(map(written, value))}{',' * (len(value) == 1)})"
     if isinstance(value, list):
         return f"[{', '.join(map(written, value))}]"
-    return _quoted(value) if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    # Of a number of a derived class, NumPy's or an enumeration's, the number.
+    return next(kind for kind in (bool, int, float) if isinstance(value, kind)).__repr__(value)
