@@ -198,6 +198,26 @@ except ModuleNotFoundError as error:
 """
 
 
+MODULES = """
+import torch
+from torch.ao.quantization.fuse_modules import fuse_modules
+from torch.ao.quantization.quantize import prepare
+print(torch.ao.quantization.fuse_modules is fuse_modules, callable(torch.ao.quantization.quantize))
+from torch.quantization.observer import MinMaxObserver
+from torch.quantization.quantize_fx import prepare_fx
+from torch.quantization.quantize import convert
+print(callable(torch.quantization.quantize), torch.quantization.observer is torch.ao.quantization.observer)
+print(MinMaxObserver is torch.ao.quantization.MinMaxObserver)
+from torch.nn.parallel.parallel_apply import get_a_var, parallel_apply
+print(torch.nn.parallel.parallel_apply is parallel_apply, get_a_var([1, {"a": torch.ones(1)}]), get_a_var("a"))
+"""
+
+
+def test_a_module_does_not_take_the_place_of_a_function_of_its_name(folder):
+    code, out, err = outcome(folder, "-m", "rustgrad", "-c", MODULES)
+    assert code == 0 and out.split("\n") == ["True True", "True True", "True", "True tensor([1.]) None", ""], err
+
+
 def test_a_program_may_make_torch_mean_rustgrad_itself():
     run = subprocess.run([sys.executable, "-c", ALIAS], capture_output=True, text=True)
     assert run.stdout == "torch.nothing Tensor\n", run.stderr

@@ -8,6 +8,7 @@ import pytest
 from support import target
 
 pytestmark = pytest.mark.skipif(target.STAND_IN, reason="graphs hold the functions of rustgrad")
+nn = target.torch.nn
 
 
 def called(module):
@@ -196,3 +197,48 @@ def test_a_node_of_something_that_is_not_there_warns(torch):
         traced.graph.call_module("1.inner")
     with pytest.warns(UserWarning, match="Attempted to insert a get_attr Node with no underlying reference"):
         traced.graph.get_attr("weight")
+
+
+class Normalised(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.5))
+        self.shared, self.norm = nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4)
+        self.last, self.free = nn.Linear(4, 2), nn.BatchNorm1d(2)
+
+    def forward(self, x):
+        x = self.shared(self.first(x))
+        return self.free(self.last((x + self.norm(x)).mean((2, 3))))
+
+
+def test_normalisations_are_folded(torch):
+    from rustgrad.fx.experimental import optimization
+
+    net, x = Normalised(), torch.randn(4, 3, 6, 6)
+    net(x)  # statistics
+    net.eval()
+    fused = optimization.fuse(net)
+    assert torch.allclose(fused(x), net(x), atol=1e-5)
+    assert called(fused) == ["first_0", "first_2", "first_3", "shared", "norm", "add", "mean", "last"]
+    assert isinstance(net.first[1], nn.BatchNorm2d) and fused.get_submodule("first.0") is not net.first[0]
+    assert "first_3" not in called(optimization.remove_dropout(net)) and "first_3" in called(
+        torch.fx.symbolic_trace(net)
+    )
+    assert optimization.fuse(torch.fx.symbolic_trace(net), inplace=True, no_trace=True)(x).shape == (4, 2)
+    with pytest.raises(AssertionError, match="expected a GraphModule"):
+        optimization.fuse(net, no_trace=True)
+    with pytest.raises(AssertionError, match="Fusion only for eval"):
+        optimization.fuse(copy.deepcopy(net).train())
+
+
+def test_nodes_become_a_module(torch):
+    from rustgrad.fx.experimental.optimization import extract_subgraph
+
+    traced = torch.fx.symbolic_trace(Normalised().eval())
+    nodes = {n.name: n for n in traced.graph.nodes}
+    part = extract_subgraph(
+        traced, [nodes["shared"], nodes["norm"]], [nodes["first_3"]], [nodes["norm"], nodes["shared"]]
+    )
+    x = torch.randn(1, 4, 2, 2)
+    a, b = part(x)
+    assert torch.equal(b, traced.shared(x)) and torch.equal(a, traced.norm(b))

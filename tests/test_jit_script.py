@@ -1,12 +1,15 @@
 """Modules and functions given to `script`: themselves, and as archives that compute the same."""
 
+import collections
 import copy
+import enum
 import io
 import math
 import pickle
 import zipfile
 from typing import Optional
 
+import numpy as np
 import pytest
 from support import archives, target
 
@@ -329,3 +332,182 @@ def test_not_stands_apart_from_names_that_start_with_in():
     assert "not (inner)" in code and "not inner" not in code
     read = archived(f)
     assert read(torch.ones(1), False).item() == 2 and read(torch.ones(1), True).item() == 1
+
+
+def test_parameters_of_an_archive_are_those_that_it_computes_with():
+    x = torch.randn(2, 3, 3)
+    read = archived(nn.Sequential(nn.Linear(3, 2), nn.ReLU()))
+    assert read(x).requires_grad
+    read(x).sum().backward()
+    assert all(p.grad is not None for p in read.parameters())
+    read.load_state_dict({"0.weight": torch.zeros(2, 3), "0.bias": torch.full((2,), 3.0)})
+    assert torch.equal(read(x), torch.full((2, 3, 2), 3.0))
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+class Closed:
+    def __getattr__(self, name):
+        raise KeyError(name)
+
+
+class Described(nn.Module):
+    names: list[str]
+    none_yet: list[int]
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.rate, self.scale, self.flag, self.title = 16000, 2.5, True, 'say "a"'
+        self.names, self.none_yet, self.sizes, self.limit = ["yes", "no"], [], (1, 2.5), float("inf")
+        self.table, self.maybe, self.shift, self.calls = {"a": 1}, None, torch.ones(2), 0
+        self.unknown, self.closed, self.large, self.nothing = object(), Closed(), 2**70, ()
+        self.ratio, self.shape, self.colour = np.float64(0.5), torch.Size([2, 3]), Colour.RED
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return self.layer(x) * self.scale + self.shift + self.table["a"] + len(self.names)
+
+
+def test_attributes_can_be_read_from_an_archive():
+    net = Described()
+    read = check(net, torch.randn(3, 2))
+    assert (read.rate, read.scale, read.flag, read.title, read.limit) == (16000, 2.5, True, 'say "a"', math.inf)
+    assert (read.names, read.none_yet, read.sizes, read.table, read.maybe) == (
+        ["yes", "no"],
+        [],
+        (1, 2.5),
+        {"a": 1},
+        None,
+    )
+    assert read.calls == 1 and torch.equal(read.shift, torch.ones(2)) and read.layer.in_features == 2
+    assert read.ratio == 0.5 and read.shape == (2, 3) and not hasattr(read, "large") and not hasattr(read, "colour")
+    assert not hasattr(read, "unknown") and not hasattr(read, "closed")
+    with pytest.raises(AttributeError, match="Cannot mutate TorchScript constant value: 'rate'"):
+        read.rate = 8000
+    again = io.BytesIO()
+    torch.jit.save(read, again)
+    again.seek(0)
+    assert torch.jit.load(again).names == ["yes", "no"]
+
+
+def test_a_tensor_that_requires_grad_is_no_constant():
+    weight = torch.ones(2, requires_grad=True)
+
+    class Outside(nn.Module):
+        def forward(self, x):
+            return x * weight
+
+    with pytest.raises(RuntimeError, match="'weight' has no form .* requires grad"):
+        archived(Outside())
+
+
+class Store(nn.Module):
+    table: dict[str, Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.seen, self.sizes = {}, [0], {"a": 1}
+
+    @torch.jit.export
+    def put(this, key: str, value: Tensor) -> int:  # noqa: N805
+        this.table[key] = value
+        this.seen.append(len(this.table))
+        this.sizes[key] = 5
+        return len(this.table)
+
+    @torch.jit.export
+    def sums(this) -> tuple[int, int]:  # noqa: N805
+        return sum(this.seen), this.sizes["k"]
+
+    def forward(self, x):
+        return x + self.table["k"]
+
+
+def test_attributes_whose_items_change_are_no_constants():
+    read = archived(Store())
+    assert read.put("k", torch.ones(2)) == 1 and read.put("l", torch.ones(2)) == 2
+    assert read.seen == [0, 1, 2] and read.sizes == {"a": 1, "k": 5, "l": 5} and read.sums() == (3, 5)
+    assert torch.equal(read(torch.zeros(2)), torch.ones(2))
+    read.table = {"k": torch.zeros(2)}
+    assert torch.equal(read(torch.zeros(2)), torch.zeros(2))
+
+
+class Unpacking(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(3, 4)
+
+    def forward(self, x):
+        y, (h, c) = self.rnn(x)
+        (first,) = (h,)
+        return y, first, c
+
+
+def test_tuples_in_tuples_are_unpacked():
+    check(Unpacking(), torch.randn(5, 2, 3))
+
+
+class Held(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.ParameterList([nn.Parameter(torch.full((3,), float(i))) for i in range(3)])
+        self.named = nn.ParameterDict({"a": nn.Parameter(torch.ones(3))})
+
+    def forward(self, x):
+        for p in self.rows:
+            x = x + p
+        return x * self.rows[-1] + self.named["a"]
+
+
+class Beyond(Held):
+    def forward(self, x):
+        return x + self.rows[3]
+
+
+def test_lists_of_parameters():
+    read = check(Held(), torch.randn(2, 3))
+    assert read(torch.ones(3)).requires_grad and len(list(read.parameters())) == 4
+    with pytest.raises(RuntimeError, match=r"self.rows\[3\]' has no form .* no such item"):
+        archived(Beyond())
+
+
+class Resized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.smooth = nn.Upsample(scale_factor=2), nn.Upsample(size=(3, 5), mode="bicubic", align_corners=True)
+
+    def forward(self, x, like):
+        return (
+            self.up(x),
+            self.up(x[0]),
+            self.smooth(x),
+            F.interpolate(x, size=like.shape[-2:], mode="bilinear"),
+            F.interpolate(x, size=(like.size(2), 3)),
+            F.interpolate(x, scale_factor=[2.0, 3.0], mode="nearest-exact"),
+            F.interpolate(x, size=[2, 2], mode="area"),
+            F.interpolate(x[0], size=7, mode="linear"),
+            list(range(2, like.size(2), 2)),
+        )
+
+
+def test_resizing():
+    check(Resized(), torch.randn(1, 2, 4, 6), torch.randn(1, 1, 7, 5))
+
+
+class Collecting(nn.Module):
+    def forward(self, x):
+        found, rows, n = collections.OrderedDict(), list(), 0  # noqa: C408
+        named = dict()  # noqa: C408
+        for i in range(3):
+            found["a" + str(i)] = x + i
+            rows.append(x * i)
+            named.update({"b": x})
+            n += 1
+        return found["a2"], torch.stack(rows), len(named), n
+
+
+def test_containers_that_start_empty_are_filled():
+    check(Collecting(), torch.randn(2))

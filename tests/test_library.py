@@ -287,6 +287,54 @@ def test_tensorboard_gets_arrays(tmp_path):
     assert done.stdout.splitlines() == ["loss numpy 2.0", "loss builtins 0.5", "pictures ['ndarray']"], done.stderr
 
 
+GRAPH = """
+import sys, types
+
+class Message:
+    def __init__(self, **parts):
+        self.__dict__.update(parts)
+
+class SummaryWriter:
+    def _get_file_writer(self):
+        return self
+
+def add_graph(self, drawn):
+    for node in drawn[0].node:
+        print(node.name, node.op, *getattr(node, "input", ()))
+    print(drawn[1].SerializeToString())
+
+package, record = types.ModuleType("tensorboardX"), types.ModuleType("tensorboardX.record_writer")
+package.SummaryWriter, package.FileWriter, record.RecordWriter = SummaryWriter, object, object
+sys.modules.update({"tensorboardX": package, "tensorboardX.record_writer": record, "tensorboardX.proto": types.ModuleType("p")})
+for name, kind in (("graph", "GraphDef"), ("node_def", "NodeDef"), ("versions", "VersionDef")):
+    module = sys.modules[f"tensorboardX.proto.{name}_pb2"] = types.ModuleType(name)
+    setattr(module, kind, Message)
+import torch
+from torch.utils.tensorboard import SummaryWriter as Writer
+
+class Files(Writer):
+    def _get_file_writer(self):
+        return types.SimpleNamespace(add_graph=lambda drawn: add_graph(self, drawn))
+
+net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(2, 3, bias=False)), torch.nn.ReLU())
+Files().add_graph(net, torch.ones(1, 2))
+"""
+
+
+def test_tensorboard_draws_a_model(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(GRAPH)
+    done = subprocess.run([sys.executable, "-m", "rustgrad", script], capture_output=True, text=True)
+    weight = "Sequential/Sequential[0]/Linear[0]/weight"
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[:2] == [["input/input", "IO", "Node"], [weight, "Parameter"]], done.stderr
+    (linear, *_), (relu, *_) = lines[2:4]
+    assert lines[2] == [linear, "aten::linear", "input/input", weight] and linear.startswith(
+        "Sequential/Sequential[0]/Linear[0]/"
+    )
+    assert lines[3:] == [[relu, "aten::relu", linear], ["output/output.1", "IO", "Node", relu], ["b''"]]
+
+
 def test_settings_of_attention(torch):
     cuda = torch.backends.cuda
     cuda.enable_flash_sdp(False)

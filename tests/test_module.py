@@ -329,3 +329,15 @@ def test_tables_of_global_hooks_can_be_replaced(torch, monkeypatch):
     monkeypatch.undo()
     m(torch.ones(1, requires_grad=True)).sum().backward()
     assert len(calls) == 4
+
+
+def test_attributes_are_not_asked_what_they_are(torch):
+    """Settings are often dicts whose keys are attributes, so a name that is not there is a KeyError."""
+
+    class Settings(dict):
+        def __getattr__(self, name):
+            return self[name]
+
+    net = torch.nn.Linear(1, 1)
+    net.args = Settings(lr=0.1)
+    assert net.args.lr == 0.1 and list(net.state_dict()) == ["weight", "bias"]

@@ -639,6 +639,14 @@ def test_copies_of_modules(torch):
     for got, p in zip(both, net.parameters()):
         assert p.grad is None or torch.allclose(got, p.grad, atol=1e-6)
     assert not parallel.replicate(net, [place], detach=True)[0][0].weight.requires_grad
+    again = importlib.import_module(parallel.replicate.__module__)._broadcast_coalesced_reshape
+    first, second = again(list(net.parameters()), [-1, place])
+    assert all(
+        a.equal(p) and a.requires_grad
+        for copied in (first, second)
+        for a, p in zip(copied, net.parameters(), strict=True)
+    )
+    assert not again([x.detach().requires_grad_()], [-1], detach=True)[0][0].requires_grad and again([], [-1]) == []
     with pytest.raises(AssertionError, match="number of inputs"):
         parallel.parallel_apply([first], [])
     wrapped = torch.nn.DataParallel(shared)

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -40,8 +41,15 @@ def test_typed_storage(torch):
 
 @own
 def test_typed_storages_warn(torch):
-    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
-        torch.ones(1).storage()
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+            torch.ones(1).storage()
+    finally:
+        torch.set_warn_always(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.ones(1).storage()  # told once
 
 
 def test_set(torch):

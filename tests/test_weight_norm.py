@@ -1,5 +1,7 @@
 """`nn.utils.weight_norm`: a parameter as a direction and a magnitude."""
 
+import warnings
+
 import pytest
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated")
@@ -33,3 +35,11 @@ def test_refused(torch):
         torch.nn.utils.remove_weight_norm(m, "bias")
     with pytest.warns(FutureWarning, match="is deprecated in favor of"):
         torch.nn.utils.weight_norm(torch.nn.Linear(1, 1), "bias", None)
+
+
+def test_a_program_is_told_once(torch):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        torch.nn.utils.weight_norm(torch.nn.Linear(3, 2))
+        torch.nn.utils.weight_norm(torch.nn.Linear(3, 2))
+    assert [w.category for w in told] == [FutureWarning] and told[0].filename.endswith("weight_norm.py")

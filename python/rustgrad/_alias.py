@@ -44,6 +44,10 @@ class _Finder:
                 text = f"No module named {spec.name!r}: rustgrad has no {name!r}"
                 raise ModuleNotFoundError(text, name=spec.name) from None
             raise
+        # The import system makes a module that it loads an attribute of its package: also where the package has a function
+        # of that name, `quantize` of `ao.quantization.quantize`. What the package has loaded is loaded under its new name too.
+        for loaded in [n for n in sys.modules if n.startswith(name + ".")]:
+            sys.modules.setdefault("torch" + loaded.removeprefix(_OWN), sys.modules[loaded])
         # The import system writes the new name into the module, which keeps its own.
         spec.loader_state = (module.__spec__, module.__loader__, module.__name__)
         return module

@@ -528,14 +528,19 @@ def make_types() -> dict[str, type]:
     }
 
 
+_told: list[bool] = []
+
+
 def _storage(self):
-    """The memory under the tensor as elements of its dtype: the legacy form of `untyped_storage()`."""
-    warnings.warn(
-        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
-        "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
-        "tensor.untyped_storage() instead of tensor.storage()",
-        stacklevel=2,
-    )
+    """The memory under the tensor as elements of its dtype: the legacy form of `untyped_storage()`. Warns once in a process."""
+    if not _told or _C._is_warn_always_enabled():
+        _told.append(True)
+        warnings.warn(
+            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
+            "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+            "tensor.untyped_storage() instead of tensor.storage()",
+            stacklevel=2,
+        )
     return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from .._unpickler import CheckpointError
 from ..nn.modules.module import Module
 
-__all__ = ["Object", "ScriptClass"]
+__all__ = ["RESERVED", "Object", "ScriptClass"]
 
 
 # What a module keeps in its own attributes, apart from those that archives set; and the slots of objects.
-_RESERVED = frozenset(vars(Module())) - {"training", "_is_full_backward_hook"} | {"_class", "_unit", "_values"}
+RESERVED = frozenset(vars(Module())) - {"training", "_is_full_backward_hook"} | {"_class", "_unit", "_values"}
 
 
 class ScriptClass:
@@ -71,7 +71,7 @@ class ScriptClass:
 
     def free(self, name: str) -> None:
         """Refuses an attribute by a name that objects here have for something else."""
-        if name.startswith("__") or name in _RESERVED or self.kind in ("Enum", "NamedTuple") and name.startswith("_"):
+        if name.startswith("__") or name in RESERVED or self.kind in ("Enum", "NamedTuple") and name.startswith("_"):
             raise CheckpointError(f"the class {self.name} has an attribute {name[:100]!r}, which is no name for one")
 
     def new(self) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from .._base import Tensor
 from ._record import CannotRecord, Code, Recorder
 from ._record_index import assign_item, get_item
+from ._record_resize import interpolate
 
 __all__ = ["BOUND", "CASTS", "SPECIAL"]
 
@@ -113,34 +114,6 @@ def _embedding(r: Recorder, a: dict[str, Any], _: Any) -> str:
     return r.call_text(
         "embedding", a["weight"], a["input"], padding + (len(a["weight"]) if padding < -1 else 0), *rest[1:]
     )
-
-
-def _interpolate(r: Recorder, a: dict[str, Any], result: Tensor) -> str:
-    x, mode, corners = a["input"], a.get("mode", "nearest"), a.get("align_corners") or False
-    dims = x.dim() - 2
-    if mode == "area":
-        return r.call_text(f"adaptive_avg_pool{dims}d", x, list(result.shape[2:]))
-    smooth = {
-        "linear": "linear",
-        "bilinear": "bilinear",
-        "trilinear": "trilinear",
-        "bicubic": "bicubic",
-        "lanczos": "lanczos",
-    }.get(mode)
-    op = f"upsample_{smooth or 'nearest'}{dims}d"
-    if mode == "nearest-exact":
-        op = f"_upsample_nearest_exact{dims}d"
-    elif a.get("antialias"):
-        op = f"_{op}_aa"
-    scale = a.get("scale_factor")
-    scales = (
-        None if scale is None else [float(s) for s in (scale if isinstance(scale, (list, tuple)) else [scale] * dims)]
-    )
-    size = a.get("size")
-    sizes = None if size is None else list(size) if isinstance(size, (list, tuple)) else [size] * dims
-    if a.get("recompute_scale_factor") and scales is not None:
-        sizes, scales = [int(n * s) for n, s in zip(x.shape[2:], scales, strict=True)], None
-    return r.call_text(op, x, sizes, *([corners] if smooth else []), scales)
 
 
 def _pad(r: Recorder, a: dict[str, Any], _: Any) -> str:
@@ -420,7 +393,7 @@ BOUND: dict[str, Any] = {
     "dropout": _dropout("dropout"), "alpha_dropout": _dropout("alpha_dropout"), "feature_alpha_dropout": _dropout("feature_alpha_dropout"),
     "dropout1d": _dropout("feature_dropout"), "dropout2d": _dropout("feature_dropout"), "dropout3d": _dropout("feature_dropout"),
     "batch_norm": _batch_norm, "instance_norm": _instance_norm, "group_norm": _norm_of_groups, "embedding": _embedding,
-    "interpolate": _interpolate, "pad": _pad, "normalize": _normalize, "softmax": _softmax("softmax"),
+    "interpolate": interpolate, "pad": _pad, "normalize": _normalize, "softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"), "elu": _elu, "relu": _relu, "relu6": _relu6,
     "scaled_dot_product_attention": _attention, "im2col": _unfold, "col2im": _unfold, "split": _split, "var": _variance("var"), "std": _variance("std"),
     "norm": _norm, "scatter": _scattering("scatter"), "scatter_": _scattering("scatter_"), "rrelu": _rrelu, "clamp": _clamp,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,7 @@ from ..nn.modules.module import Module
 from ._layers import layer_code, parts_called
 from ._trace import _Classes, _texts
 from ._translate_body import Body
-from ._translate_values import CannotTranslate, is_library, mark_of
+from ._translate_values import CannotTranslate, changed_in, is_library, leaves, mark_of, plain_attributes, written
 from ._unit import Unit
 
 __all__ = ["translated_function", "translated_module"]
@@ -104,10 +105,27 @@ class _Program:
                     found |= _assigned_attributes(value)
         return found
 
+    def attributes(self, module: Module) -> list[str]:
+        """Attributes that callers can read: the code has those that stay the same as values, so these are constants of the class."""
+        lines, fields, mutable = [], self.fields[id(module)], self.mutable(module)
+        for name, kind in plain_attributes(module).items():
+            value = getattr(module, name)
+            if name in fields:
+                continue
+            plain = all(
+                isinstance(v, (bool, int, str)) or isinstance(v, float) and math.isfinite(v) for v in leaves(value)
+            )
+            if name in mutable or not plain:
+                fields[name] = kind
+            else:
+                lines.append(f"  {name} : Final[{kind}] = {written(value)}")
+        return lines
+
     def files(self) -> dict[str, str]:
         """The code of all classes and functions, by path."""
         for number, module in self.modules.items():
             body = self.classes.texts[self.names[number]]
+            body += self.attributes(module)
             params, buffers = (
                 [n for n, v in t.items() if v is not None] for t in (module._parameters, module._buffers)
             )
@@ -127,17 +145,17 @@ class _Program:
 
 
 def _assigned_attributes(function: Any) -> set[str]:
+    """The attributes of its first argument that a method assigns, or whose items it changes."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
+        tree: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        own = tree.args.args[0].arg
+    except (OSError, TypeError, SyntaxError, AttributeError, IndexError):
         return set()
+    assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)]
     return {
         n.attr
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Attribute)
-        and isinstance(n.ctx, ast.Store)
-        and isinstance(n.value, ast.Name)
-        and n.value.id == "self"
+        for n in [*assigned, *changed_in(tree)]
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == own
     }
 
 

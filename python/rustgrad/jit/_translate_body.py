@@ -11,9 +11,21 @@ from typing import Any
 from .._base import Tensor
 from .._sources import is_identifier
 from ..nn.modules.module import Module
-from ._record import Code, Recorder
+from ._record import CannotRecord, Code, Recorder
 from ._translate_expr import Expressions
-from ._translate_values import Bound, CannotTranslate, Known, Part, annotation_text, is_library, is_taken, mark_of
+from ._translate_values import (
+    Bound,
+    CannotTranslate,
+    Known,
+    Part,
+    Table,
+    annotation_text,
+    changed_in,
+    is_library,
+    is_taken,
+    mark_of,
+    names_in,
+)
 from ._types import type_of_value
 
 __all__ = ["Body"]
@@ -38,6 +50,10 @@ class _Writer(Recorder):
         return str(tensor) if isinstance(tensor, Code) else self.constant(tensor)
 
     def constant(self, tensor: Tensor) -> str:
+        if tensor.requires_grad:
+            raise CannotRecord(
+                "it is a tensor that requires grad, which no constant does; make it a parameter or pass it"
+            )
         self.body.program.constants.append(tensor.detach())
         return f"CONSTANTS.c{len(self.body.program.constants) - 1}"
 
@@ -63,6 +79,7 @@ class Body(Expressions):
         self.known: dict[str, Any] = {}
         self.locals: set[str] = set()
         self.stores = _stores(tree)
+        self.changed = {n.id for n in changed_in(tree) if isinstance(n, ast.Name)}
 
     # --- frame
     def wrong(self, node: ast.AST, why: str) -> CannotTranslate:
@@ -156,7 +173,7 @@ class Body(Expressions):
 
     def store(self, target: ast.expr, value: Any, s: ast.AST) -> None:
         if isinstance(target, ast.Name) and (
-            isinstance(value, (Part, Bound)) or isinstance(value, Known) and self.once(target.id)
+            isinstance(value, (Part, Bound, Table)) or isinstance(value, Known) and self.once(target.id)
         ):
             self.known[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, Known):
@@ -167,7 +184,7 @@ class Body(Expressions):
 
     def once(self, name: str) -> bool:
         """Whether a name is assigned once, so that it stands for its value."""
-        return self.stores.get(name) == 1 and name not in self.locals
+        return self.stores.get(name) == 1 and name not in self.locals and name not in self.changed
 
     def target(self, node: ast.expr) -> str:
         if isinstance(node, ast.Name):
@@ -175,7 +192,10 @@ class Body(Expressions):
             self.known.pop(node.id, None)
             return node.id
         if isinstance(node, (ast.Tuple, ast.List)):
-            return ", ".join(map(self.target, node.elts))
+            parts = [
+                f"({self.target(e)})" if isinstance(e, (ast.Tuple, ast.List)) else self.target(e) for e in node.elts
+            ]
+            return ", ".join(parts) + "," * (len(parts) == 1)
         if isinstance(node, ast.Subscript):
             return f"{self.text(node.value)}[{self.index(node.slice)}]"
         if isinstance(node, ast.Attribute):
@@ -282,17 +302,20 @@ class Body(Expressions):
             is_table = isinstance(inside, ast.Attribute) and inside.attr == "_modules"
             owner = self.expr(inside.value if is_table else inside)  # type: ignore[attr-defined]
             if isinstance(owner, Part):
-                pairs = [(Known(n), self.child(owner, n)) for n in owner.module._modules]
+                pairs = [(Known(n), self.child(owner, n)) for n in names_in(owner.module)]
                 return [{"items": p, "keys": p[0], "values": p[1]}[node.func.attr] for p in pairs]
             return None
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             owner = self.expr(node)
             if isinstance(owner, Part):
-                return [self.child(owner, n) for n in owner.module._modules]
+                return [self.child(owner, n) for n in names_in(owner.module)]
         return None
 
-    def child(self, owner: Part, name: str) -> Part:
+    def child(self, owner: Part, name: str) -> Any:
+        """A submodule by name, or a parameter of a `ParameterList` or `ParameterDict`."""
         text = f"{owner.text}.{name}" if is_identifier(name) else f'getattr({owner.text}, "{name}")'
+        if name not in owner.module._modules:
+            return Code(text)
         return Part(owner.module._modules[name], text)  # type: ignore[arg-type]
 
     def do_assert(self, s: ast.Assert) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from .._base import Tensor
 from ._record import CannotRecord, Code, _quoted
 from ._translate_calls import Calls
-from ._translate_values import Bound, Known, Part
+from ._translate_values import Bound, Known, Part, Table, names_in
 
 __all__ = ["Expressions"]
 
@@ -93,6 +93,8 @@ class Expressions(Calls):
 
     def of_part(self, owner: Part, name: str, node: ast.AST) -> Any:
         module = owner.module
+        if name in ("_parameters", "_buffers"):
+            return Table(owner, getattr(module, name))
         if name in module._modules and module._modules[name] is not None:
             return self.child(owner, name)
         value = getattr(module, name)
@@ -138,6 +140,8 @@ class Expressions(Calls):
         values = [self.expr(n) for n in (node.left, *node.comparators)]
         if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and any(isinstance(v, Part) for v in values):
             return Known(isinstance(node.ops[0], ast.IsNot))
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(values[1], Table):
+            return Known((self.constant(node.left) in values[1].entries) is isinstance(node.ops[0], ast.In))
         return self.folded(node, node.left, *node.comparators)
 
     def folded(self, node: ast.expr, *operands: ast.expr) -> Any:
@@ -180,9 +184,14 @@ class Expressions(Calls):
 
     def of_subscript(self, node: ast.Subscript) -> Any:
         owner = self.expr(node.value)
+        if isinstance(owner, Table):
+            return self.of_part(owner.owner, self.constant(node.slice), node)
         if isinstance(owner, Part):
             index = self.constant(node.slice)
-            return self.child(owner, list(owner.module._modules)[index] if isinstance(index, int) else index)
+            names = names_in(owner.module)
+            if index not in (range(-len(names), len(names)) if isinstance(index, int) else names):
+                raise self.wrong(node, "there is no such item")
+            return self.child(owner, names[index] if isinstance(index, int) else index)
         if isinstance(owner, Known) and not isinstance(owner.value, Tensor):
             index = self.expr(node.slice) if not isinstance(node.slice, ast.Slice) else None
             if isinstance(index, Known):

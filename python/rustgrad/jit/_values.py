@@ -227,7 +227,7 @@ def _first(name: str) -> Callable[..., Any]:
 
 
 def _copied(values):
-    return list(values) if isinstance(values, (list, tuple, str)) else dict(values)
+    return dict(values) if isinstance(values, dict) else list(values)
 
 
 def _listed(name: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""`rustgrad.fx.experimental`: empty; what PyTorch has here belongs to its compiler."""
+"""`rustgrad.fx.experimental`: `optimization`, which folds normalisations; what PyTorch has besides belongs to its compiler."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ class Module(Hooks, State, Traversal):
         params = state.get("_parameters")
         modules = state.get("_modules")
         buffers = state.get("_buffers")
-        if isinstance(value, Parameter) or getattr(value, "_is_param", False) and isinstance(value, Tensor):
+        if isinstance(value, Parameter) or isinstance(value, Tensor) and getattr(value, "_is_param", False):
             if params is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget(name, state, buffers, modules, self._non_persistent_buffers_set)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..._absent import getattr_of
 from .data_parallel import DataParallel, data_parallel
-from .replicate import parallel_apply, replicate
+from .parallel_apply import parallel_apply
+from .replicate import replicate
 from .scatter_gather import gather, scatter
 
 if TYPE_CHECKING:

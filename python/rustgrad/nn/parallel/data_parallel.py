@@ -9,7 +9,8 @@ from ... import cuda
 from ..._base import Tensor, device, is_grad_enabled
 from ..._typing import DeviceLike
 from ..modules.module import Module
-from .replicate import parallel_apply, replicate
+from .parallel_apply import parallel_apply
+from .replicate import replicate
 from .scatter_gather import gather, scatter_kwargs
 
 __all__ = ["DataParallel", "data_parallel"]

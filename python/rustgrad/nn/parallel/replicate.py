@@ -1,15 +1,15 @@
-"""Copies of a module on several devices, and their calls."""
+"""Copies of a module on several devices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from ..._base import device
 from ..._typing import DeviceLike
 from ..modules.module import Module
+from .scatter_gather import _device
 
-__all__ = ["parallel_apply", "replicate"]
+__all__ = ["replicate"]
 
 T = TypeVar("T", bound=Module)
 
@@ -38,6 +38,13 @@ def _replica(network, place, detach):
     return modules[id(network)]
 
 
+def _broadcast_coalesced_reshape(tensors, devices, detach=False):
+    """The tensors on each device, a list for each, to which gradients of the copies flow back unless `detach`: libraries replicate with it."""
+    if not tensors:
+        return [[] for _ in devices] if detach else []
+    return [[(t.detach() if detach else t).to(_device(place)) for t in tensors] for place in devices]
+
+
 def replicate(network: T, devices: Sequence[int | DeviceLike], detach: bool = False) -> list[T]:
     """One copy of a module for each device.
 
@@ -48,35 +55,7 @@ def replicate(network: T, devices: Sequence[int | DeviceLike], detach: bool = Fa
         devices (sequence of int or device): where the copies are.
         detach (bool): whether gradients end at the copies.
     """
-    places = [device("cuda", place) if isinstance(place, int) else device(place) for place in devices]
-    return [_replica(network, place, detach) for place in places]
-
-
-def parallel_apply(
-    modules: Sequence[Module],
-    inputs: Sequence[Any],
-    kwargs_tup: Sequence[dict[str, Any]] | None = None,
-    devices: Sequence[int | DeviceLike | None] | None = None,
-) -> list[Any]:
-    """Calls each module with its own input. Devices work side by side, since calls return before the work is done.
-
-    Args:
-        modules (sequence of Module): what is called.
-        inputs (sequence): for each module a tuple or list of arguments, or its only argument.
-        kwargs_tup (sequence of dict, optional): keyword arguments for each module.
-        devices (sequence, optional): accepted; ops run where their tensors are.
-
-    Raises:
-        AssertionError: sequences of different lengths.
-    """
-    kwargs_tup = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
-    for name, given in (("inputs", inputs), ("kwargs_tup", kwargs_tup), ("devices", devices)):
-        if given is not None and len(given) != len(modules):
-            raise AssertionError(
-                f"The number of modules {len(modules)} is not equal to the number of {name} {len(given)}"
-            )
-    calls = zip(modules, inputs, kwargs_tup, strict=True)
-    return [m(*(given if isinstance(given, (list, tuple)) else (given,)), **kwargs) for m, given, kwargs in calls]
+    return [_replica(network, _device(place), detach) for place in devices]
 
 
 def __dir__() -> list[str]:

@@ -65,7 +65,7 @@ def weight_norm(module: _M, name: str = "weight", dim: int | None = 0) -> _M:
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=1,  # this line, as in PyTorch: a model that calls it for each of its layers is told once
     )
     WeightNorm.apply(module, name, dim)
     return module

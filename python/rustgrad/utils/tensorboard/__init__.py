@@ -40,6 +40,24 @@ def _taking_tensors(method):
 class SummaryWriter(_package.SummaryWriter):
     """tensorboardX's writer, whose `add_scalar`, `add_histogram`, `add_image` .. take tensors."""
 
+    def add_graph(
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+    ) -> None:
+        """Draws a model: what it calls for one input, traced by `jit.trace`.
+
+        Args:
+            model (Module): the model.
+            input_to_model (tensor or tuple of tensors): its inputs.
+            verbose (bool): whether the graph is printed.
+            use_strict_trace (bool): see `jit.trace`.
+
+        Raises:
+            RuntimeError: the call of the model has no form as a graph.
+        """
+        from ._pytorch_graph import graph
+
+        self._get_file_writer().add_graph(graph(model, input_to_model, verbose, use_strict_trace))
+
 
 for _name in dir(_package.SummaryWriter):
     if _name.startswith("add_") and _name != "add_graph":
