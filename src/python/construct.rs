@@ -78,7 +78,8 @@ fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
 
 /// A tensor that shares the memory of an object that exports it only by DLPack.
 fn exchanged(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
-    if !o.hasattr("__dlpack__")? {
+    // Of the class, as methods of protocols are: objects answer for any name, or refuse it in their own way.
+    if !o.get_type().hasattr("__dlpack__")? {
         return Ok(None);
     }
     let t = o.py().import("rustgrad")?.getattr("from_dlpack")?.call1((o,))?;

@@ -41,8 +41,8 @@ pub(crate) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {
     if a.dtype() != b.dtype() {
         return Err(Error::runtime(format!(
             "expected m1 and m2 to have the same dtype, but got: {} != {}. Convert one of them with .to(dtype).",
-            a.dtype().scalar_type_name().to_lowercase(),
-            b.dtype().scalar_type_name().to_lowercase()
+            a.dtype().cpp_name(),
+            b.dtype().cpp_name()
         )));
     }
     Ok(())

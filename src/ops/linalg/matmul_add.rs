@@ -3,7 +3,7 @@
 //! The matrix product adds to self, or accumulates into a copy of it, so the sum needs no separate pass. If `beta` is zero, self is
 //! not read: its NaNs are ignored.
 
-use super::matmul::{BMM, left_gradient, product_of, product_then, right_gradient, same_dtype};
+use super::matmul::{BMM, left_gradient, product_of, product_then, right_gradient};
 use crate::cpu::epilogue::Epilogue;
 use crate::cpu::gemm;
 use crate::device::Device;
@@ -22,13 +22,14 @@ pub static OPS: &[&Op] = &[&ADDMM, &ADDMV, &ADDBMM, &BADDBMM, &ADDR];
 /// self must broadcast to the product's shape and have its dtype.
 fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
     let (s, a, b) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
-    same_dtype(a, b)?;
-    if s.dtype() != a.dtype() {
-        return Err(Error::runtime(format!(
-            "self and mat2 must have the same dtype, but got {} and {}",
-            s.dtype().scalar_type_name(),
-            b.dtype().scalar_type_name()
-        )));
+    for (name, t) in [("mat1", a), ("self", s)] {
+        if t.dtype() != b.dtype() {
+            return Err(Error::runtime(format!(
+                "{name} and mat2 must have the same dtype, but got {} and {}",
+                t.dtype().scalar_type_name(),
+                b.dtype().scalar_type_name()
+            )));
+        }
     }
     let sizes: Ints = shape.iter().map(|&d| d as i64).collect();
     s.layout().expand(&sizes)?;

@@ -187,9 +187,10 @@ fn check_bias(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> R
             Show(b.shape())
         ));
     }
-    for (name, t) in [("weight", Some(w)), ("bias", bias)] {
+    for (name, t) in [("bias", bias), ("weight", Some(w))] {
         if let Some(t) = t.filter(|t| t.dtype() != x.dtype()) {
-            return err(format!("Input type ({}) and {name} type ({}) should be the same", x.dtype(), t.dtype()));
+            let (given, other) = (x.dtype().cpp_name(), t.dtype().cpp_name());
+            return err(format!("Input type ({given}) and {name} type ({other}) should be the same"));
         }
     }
     Ok(())
@@ -416,7 +417,7 @@ pub static CONVOLUTION: Op = Op {
         (
             "f32[1,2,4], f64[2,2,2], None, (1,), (0,), (1,), False, (0,), 1",
             "RuntimeError",
-            "Input type (float32) and weight type (float64) should be the same",
+            "Input type (float) and weight type (double) should be the same",
         ),
     ],
     batch: Batching::Rule(batch_nn::convolution),
