@@ -68,6 +68,10 @@ class HigherOrderOperator:
         raise NotImplementedError(f"HigherOrderOperator({name!r}): ops that take functions are ordinary functions here")
 
 
+# What calls of ops go through once dispatch to Python is loaded (`_dispatch`).
+below: Any = None
+
+
 class OpOverload:
     """An op by the name of its overload; `aten.relu.default` and `aten.relu` do the same."""
 
@@ -76,7 +80,17 @@ class OpOverload:
         self.__name__ = f"{packet.__name__}.{overload}"
         self.__qualname__ = self.__name__
 
+    @property
+    def _overloadpacket(self) -> OpOverloadPacket:
+        return self.overloadpacket
+
+    @property
+    def _overloadname(self) -> str:
+        return self._overload
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if below is not None:
+            return below(self, args, kwargs)
         given = (*args, *kwargs.values())
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)
@@ -117,6 +131,8 @@ class OpOverloadPacket:
         self.__qualname__, self.__doc__ = name, getattr(function, "__doc__", None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if below is not None:
+            return below(self, args, kwargs)
         given = (*args, *kwargs.values())
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)

@@ -1,0 +1,174 @@
+"""A call of an op: taken apart, recorded by autograd, offered to modes and classes, and at last run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import _C
+from .._C import Tensor
+from .._ops import OpOverload, OpOverloadPacket
+from ..autograd import _engine
+from ..autograd.grad_mode import no_grad, set_grad_enabled
+from ..overrides import handle_torch_function
+from . import _classes
+from ._stack import NoOverrides, entered, entry, state
+
+__all__ = ["called", "dispatch", "run", "tensors_in"]
+
+
+def tensors_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    """The tensors among arguments and in their lists."""
+    found: list[Tensor] = []
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(v for v in value if isinstance(v, Tensor))
+    return found
+
+
+def called(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of an op by its name in `torch.ops`: functions may be overridden, then it is dispatched."""
+    depth = _C._len_torch_function_stack()
+    hidden = depth > 1 or (depth == 1 and _C._get_function_stack_at(0) is not entry)
+    tensors = tensors_in(args, kwargs)
+    if (hidden and not _C._is_torch_function_all_disabled()) or _overriding(tensors):
+        given = (*args, *kwargs.values(), *tensors)
+        if not depth or hidden or _overriding(tensors):
+            return _offered(op, given, args, kwargs)
+    if isinstance(op, OpOverloadPacket):
+        if not state.active() and not _dispatching(tensors):
+            return run(op, args, kwargs)
+        from ._runner import resolve
+
+        return resolve(op, args, kwargs)
+    return dispatch(op, args, kwargs)
+
+
+def _offered(op: Any, given: Any, args: Any, kwargs: Any) -> Any:
+    """A call offered to modes of functions and to classes with a `__torch_function__` of their own."""
+    return handle_torch_function(op, given, *args, **kwargs)
+
+
+def _overriding(tensors: list[Tensor]) -> bool:
+    if not _C._is_torch_function_enabled():
+        return False
+    return any(_has_function(type(t)) for t in tensors)
+
+
+def _has_function(kind: type) -> bool:
+    if kind is Tensor:
+        return False
+    found = kind.__torch_function__
+    return found is not _C._disabled_torch_function_impl and _classes.overrides_functions(kind)
+
+
+def _dispatching(tensors: list[Tensor]) -> bool:
+    return not state.disabled and any(type(t) is not Tensor and _classes.dispatches(type(t)) for t in tensors)
+
+
+def dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of an op: taken apart where PyTorch does so, recorded, offered to modes and classes."""
+    tensors = tensors_in(args, kwargs)
+    if not state.active() and not _dispatching(tensors):
+        return run(op, args, kwargs)
+    from . import _composites
+
+    parts = _composites.find(op)
+    if parts is not None:
+        result = parts(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    if _C.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        from ._nodes import record
+
+        return record(op, args, kwargs, tensors)
+    return below(op, args, kwargs, tensors)
+
+
+def below(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
+    """The result of an op below autograd: the innermost mode's, or a class's, or its own."""
+    modes = state.active()
+    taking = [] if state.disabled else _classes.takers(tensors)
+    if not modes and not taking:
+        return run(op, args, kwargs)
+    types, refused = tuple(type(t) for t in taking), []
+    if modes:
+        mode = modes.pop()
+        try:
+            result = _asked(mode.__torch_dispatch__, op, types, args, kwargs)
+        finally:
+            modes.append(mode)
+        if result is not NotImplemented:
+            return result
+        refused.append(f"mode object {mode!r}")
+    for t in taking:
+        result = _asked(type(t).__torch_dispatch__, op, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        refused.append(f"tensor subclass {type(t)}")
+    listed = "".join(f"\n  - {text}" for text in refused)
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch.ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:\n{listed}\n\n"
+        "For more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def _asked(handler: Callable[..., Any], op: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    with entered():
+        return handler(op, types, args, kwargs)
+
+
+class Frame:
+    """A call whose op is recorded by autograd itself when it runs with the same tensors."""
+
+    def __init__(self, op: Any, tensors: list[Tensor]) -> None:
+        self.op, self.tensors, self.result = op, tensors, None
+        self.done = False
+
+    def takes(self, op: Any, tensors: list[Tensor]) -> bool:
+        """Whether a call is the one that is recorded."""
+        same = not self.done and op is self.op and len(tensors) == len(self.tensors)
+        return same and all(a is b for a, b in zip(tensors, self.tensors))
+
+
+def _own_rules(tensors: list[Tensor]) -> bool:
+    """Whether a tensor has a layout whose rules are written in Python."""
+    return bool(_engine.sparse) and any(isinstance(t, _engine.sparse) for t in tensors)
+
+
+def run(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The op itself."""
+    packet = op.overloadpacket if isinstance(op, OpOverload) else op
+    tensors = tensors_in(args, kwargs)
+    if not state.disabled and any(_classes.is_wrapper(t) for t in tensors):
+        kinds = sorted({type(t).__name__ for t in tensors if _classes.is_wrapper(t)})
+        raise NotImplementedError(f"{op}: no implementation found for {', '.join(kinds)}, which has no memory of its own")
+    frame = state.frames[-1] if state.frames and not state.disabled else None
+    if frame is not None and frame.takes(op, tensors):
+        frame.done = True
+        with set_grad_enabled(True):
+            frame.result = _plainly(packet._function, args, kwargs, tensors)
+        return frame.result
+    return _plainly(packet._function, args, kwargs, tensors)
+
+
+def _plainly(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+    if _own_rules(tensors):
+        return function(*args, **kwargs)
+    with NoOverrides():
+        return function(*args, **kwargs)
+
+
+def quietly(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
+    """`below` without recording: autograd is above it."""
+    with no_grad():
+        return below(op, args, kwargs, tensors)
+
+
+def results_in(result: Any) -> Iterator[Tensor]:
+    """The tensors among results."""
+    for value in result if isinstance(result, (list, tuple)) else (result,):
+        if isinstance(value, Tensor):
+            yield value

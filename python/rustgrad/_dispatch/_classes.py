@@ -1,0 +1,188 @@
+"""Subclasses of `Tensor` with `__torch_dispatch__`, and tensors of them that have no memory of their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from .. import _C, _formats, _ops
+from .._C import Tensor, ops
+from ._stack import DisableTorchFunction, DisableTorchFunctionSubclass, entry, place, state
+
+__all__ = ["disabled", "dispatches", "install", "is_wrapper", "make_wrapper", "register", "takers"]
+
+_default = _C._disabled_torch_dispatch_impl
+_no_functions = _C._disabled_torch_function_impl
+# Where a tensor without memory of its own says that it is.
+PLACE = "_wrapped_device"
+
+
+@classmethod  # type: ignore[misc]
+def _handler(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of classes that define only `__torch_dispatch__`: the call goes on below autograd."""
+    from ._entry import of_class
+
+    return of_class(func, types, args, kwargs or {})
+
+
+_function = _handler.__func__
+
+
+def overrides_functions(cls: Any) -> bool:
+    """Whether a class has a `__torch_function__` of its own."""
+    return getattr(getattr(cls, "__torch_function__", None), "__func__", None) is not _function
+
+
+def dispatches(cls: Any) -> bool:
+    """Whether a class has a `__torch_dispatch__` of its own."""
+    return getattr(cls, "__torch_dispatch__", _default) is not _default
+
+
+def register(cls: type[Tensor]) -> None:
+    """Prepares a class with `__torch_dispatch__` when it is defined."""
+    install()
+    found = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
+    if found is _no_functions or found is Tensor.__torch_function__.__func__:
+        cls.__torch_function__ = _handler  # type: ignore[assignment]
+    for name, value in _PROPERTIES.items():
+        # What a class of the program defines itself stays.
+        if getattr(cls, name) is getattr(Tensor, name):
+            setattr(cls, name, value)
+
+
+def install() -> None:
+    """Lets ops that are called by name, and blocks without overrides, know of dispatch."""
+    if _ops.below is None:
+        from ._calls import called
+
+        _ops.below = called
+        _C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass  # type: ignore[misc, assignment]
+        _C.DisableTorchFunction = DisableTorchFunction  # type: ignore[misc, assignment]
+
+
+def is_wrapper(value: Any) -> bool:
+    """Whether a tensor has no memory of its own."""
+    return isinstance(value, Tensor) and PLACE in value.__dict__
+
+
+def takers(tensors: list[Any]) -> list[Any]:
+    """Tensors whose classes are asked: one of each class, subclasses before their bases."""
+    found: list[Any] = []
+    for t in tensors:
+        kind = type(t)
+        if kind is Tensor or not dispatches(kind) or any(kind is type(other) for other in found):
+            continue
+        at = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+        found.insert(at, t)
+    return found
+
+
+@contextlib.contextmanager
+def disabled() -> Iterator[None]:
+    """A block in which neither modes nor classes are asked."""
+    state.disabled += 1
+    try:
+        yield
+    finally:
+        state.disabled -= 1
+
+
+def call_disabled(func: Any, args: Any, kwargs: Any) -> Any:
+    """The default `__torch_dispatch__`: the op on the memory of the tensors."""
+    with disabled():
+        return func(*args, **(kwargs or {}))
+
+
+def _device(self: Any) -> Any:
+    found = self.__dict__.get(PLACE)
+    return _get(self, "device") if found is None else found
+
+
+def _get(self: Any, name: str) -> Any:
+    return vars(Tensor)[name].__get__(self)
+
+
+def _is_on(*kinds: str) -> property:
+    return property(lambda self: _device(self).type in kinds)
+
+
+_PROPERTIES: dict[str, Any] = {
+    "device": property(_device),
+    "layout": property(lambda self: self.__dict__.get("_wrapped_layout") or _get(self, "layout")),
+    "is_cpu": _is_on("cpu"),
+    "is_meta": _is_on("meta"),
+    "is_gpu": _is_on("gpu"),
+    "is_cuda": property(lambda self: _device(self).type == "gpu" and _get(ops["empty"](0, device="gpu"), "is_cuda")),
+}
+
+
+def make_wrapper(
+    cls: type[Tensor],
+    size: Any,
+    strides: Any = None,
+    storage_offset: Any = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    _extra_dispatch_keys: Any = None,
+    storage_size: int | None = None,
+) -> Tensor:
+    """A tensor of a class with `__torch_dispatch__` that has a shape, dtype and device, and no memory.
+
+    Raises:
+        TypeError: `cls` is no subclass of `Tensor`.
+        RuntimeError: `cls` has no `__torch_dispatch__`, or `dispatch_sizes_strides_policy` is unknown.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"_make_wrapper_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
+    if not dispatches(cls):
+        raise RuntimeError(
+            f"{cls.__name__} must define __torch_dispatch__: its tensors have no memory, and no op would know what to do"
+        )
+    if dispatch_sizes_strides_policy not in (None, "sizes", "strides"):
+        raise RuntimeError(f"Unknown sizes_strides_policy: {dispatch_sizes_strides_policy}; expected strides or sizes")
+    given = _C.device(device) if device is not None else ops["empty"](0).device
+    kind = {} if dtype is None else {"dtype": dtype}
+    with disabled():
+        if strides is None:
+            form = {} if memory_format is None else {"memory_format": memory_format}
+            body = ops["empty"](tuple(size), device="meta", **kind, **form)
+        else:
+            body = ops["empty_strided"](tuple(size), tuple(strides), device="meta", **kind)
+        if storage_offset:
+            body = _moved(body, storage_offset)
+        made = _C._make_subclass(cls, body, requires_grad)
+    made.__dict__[PLACE] = given
+    if layout is not None and layout is not _formats.strided:
+        made.__dict__["_wrapped_layout"] = layout
+    return made
+
+
+def _moved(body: Tensor, offset: int) -> Tensor:
+    """A tensor on meta of the same form that starts at an offset."""
+    extent = sum((n - 1) * s for n, s in zip(body.shape, body.stride())) + 1 if body.numel() else 0
+    whole = ops["empty"](offset + extent, dtype=body.dtype, device="meta")
+    return ops["as_strided"](whole, tuple(body.shape), body.stride(), offset)
+
+
+def enter(mode: Any) -> None:
+    """Enters a mode."""
+    install()
+    state.modes.append(mode)
+    if not (_C._len_torch_function_stack() and _C._get_function_stack_at(0) is entry):
+        place(True)
+
+
+def leave() -> Any:
+    """Leaves the innermost mode."""
+    mode = state.modes.pop()
+    if not state.modes and _C._is_torch_function_enabled():
+        place(False)
+    return mode
