@@ -1,0 +1,342 @@
+"""Gradients of elementwise ops, sums and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._C import Tensor
+from .._ops import ops
+from ._formulas import gradient_of, run
+
+__all__: list[str] = []
+
+aten = ops.aten
+
+
+def _times(a: Any, b: Any) -> Any:
+    return run(aten.mul.Tensor, a, b)
+
+
+def _scaled(g: Any, factor: Any) -> Any:
+    return g if factor == 1 else run(aten.mul.Scalar, g, factor)
+
+
+# --- two operands
+
+
+def _of_sum(sign: int) -> Callable[..., Any]:
+    def formula(c: Any, g: Any) -> Any:
+        found = {}
+        if c.needs("self"):
+            found["self"] = c.fitted("self", g)
+        if c.needs("other"):
+            turned = run(aten.neg.default, g) if sign < 0 else g
+            found["other"] = c.fitted("other", _scaled(turned, c.alpha))
+        return found
+
+    return formula
+
+
+gradient_of(aten.add.Tensor, aten.add.Scalar)(_of_sum(1))
+gradient_of(aten.sub.Tensor, aten.sub.Scalar)(_of_sum(-1))
+
+
+@gradient_of(aten.rsub.Scalar)
+def _rsub(c: Any, g: Any) -> Any:
+    return {"self": run(aten.neg.default, _scaled(g, c.alpha))}
+
+
+def _conj(t: Any) -> Any:
+    return run(aten.conj.default, t) if isinstance(t, Tensor) and t.dtype.is_complex else t
+
+
+@gradient_of(aten.mul.Tensor, aten.mul.Scalar, saves="self other")
+def _mul(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        found["self"] = c.fitted("self", _times(g, _conj(c.other)))
+    if c.needs("other"):
+        found["other"] = c.fitted("other", _times(g, _conj(c.self_)))
+    return found
+
+
+@gradient_of(aten.div.Tensor, aten.div.Scalar, saves="self other")
+def _div(c: Any, g: Any) -> Any:
+    found, other = {}, _conj(c.other)
+    if c.needs("self"):
+        found["self"] = c.fitted("self", run(aten.div.Tensor, g, other))
+    if c.needs("other"):
+        quotient = run(aten.div.Tensor, run(aten.div.Tensor, _conj(c.self_), other), other)
+        found["other"] = c.fitted("other", _times(run(aten.neg.default, g), quotient))
+    return found
+
+
+@gradient_of(aten.maximum.default, aten.minimum.default, saves="self other result")
+def _extreme(c: Any, g: Any) -> Any:
+    half = run(aten.masked_fill.Scalar, g, run(aten.ne.Tensor, c.self_, c.other), 0)
+    half = run(aten.div.Tensor, half, 2)
+    found = {}
+    for name, value in (("self", c.self_), ("other", c.other)):
+        if c.needs(name):
+            lost = run(aten.logical_or.default, run(aten.ne.Tensor, c.result, value), run(aten.eq.Tensor, c.self_, c.other))
+            found[name] = c.fitted(name, run(aten.add.Tensor, run(aten.masked_fill.Scalar, g, lost, 0), half))
+    return found
+
+
+@gradient_of(aten.where.self, saves="condition")
+def _where(c: Any, g: Any) -> Any:
+    zero = run(aten.zeros.default, [], dtype=g.dtype, device=g.device)
+    found = {}
+    if c.needs("self"):
+        found["self"] = c.fitted("self", run(aten.where.self, c.condition, g, zero))
+    if c.needs("other"):
+        found["other"] = c.fitted("other", run(aten.where.self, c.condition, zero, g))
+    return found
+
+
+@gradient_of(aten.masked_fill.Scalar, aten.masked_fill.Tensor, saves="mask")
+def _masked_fill(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        found["self"] = c.fitted("self", run(aten.masked_fill.Scalar, g, c.mask, 0))
+    if c.needs("value"):
+        inverse = run(aten.logical_not.default, c.mask)
+        found["value"] = run(aten.sum.default, run(aten.masked_fill.Scalar, g, inverse, 0))
+    return found
+
+
+@gradient_of(aten.addcmul.default, saves="tensor1 tensor2")
+def _addcmul(c: Any, g: Any) -> Any:
+    found = {"self": c.fitted("self", g)} if c.needs("self") else {}
+    for name, other in (("tensor1", c.tensor2), ("tensor2", c.tensor1)):
+        if c.needs(name):
+            found[name] = c.fitted(name, _scaled(_times(g, other), c.value))
+    return found
+
+
+@gradient_of(aten.lerp.Scalar)
+def _lerp(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        found["self"] = c.fitted("self", run(aten.mul.Scalar, g, 1 - c.weight))
+    if c.needs("end"):
+        found["end"] = c.fitted("end", run(aten.mul.Scalar, g, c.weight))
+    return found
+
+
+# --- one operand
+
+
+@gradient_of(aten.pow.Tensor_Scalar, saves="self")
+def _pow(c: Any, g: Any) -> Any:
+    if c.exponent == 0:
+        return {"self": run(aten.zeros_like.default, g)}
+    power = run(aten.pow.Tensor_Scalar, c.self_, c.exponent - 1.0 if not isinstance(c.exponent, complex) else c.exponent - 1)
+    return {"self": c.fitted("self", _times(g, run(aten.mul.Scalar, power, float(c.exponent))))}
+
+
+def _by(name: str, saves: str, formula: Callable[..., Any]) -> None:
+    gradient_of(getattr(aten, name).default, saves=saves)(lambda c, g: {"self": formula(c, g)})
+
+
+_by("neg", "", lambda c, g: run(aten.neg.default, g))
+_by("exp", "result", lambda c, g: _times(g, c.result))
+_by("exp2", "result", lambda c, g: run(aten.mul.Scalar, _times(g, c.result), 0.6931471805599453))
+_by("expm1", "result", lambda c, g: _times(g, run(aten.add.Scalar, c.result, 1)))
+_by("log", "self", lambda c, g: run(aten.div.Tensor, g, c.self_))
+_by("log1p", "self", lambda c, g: run(aten.div.Tensor, g, run(aten.add.Scalar, c.self_, 1)))
+_by("log2", "self", lambda c, g: run(aten.div.Tensor, g, run(aten.mul.Scalar, c.self_, 0.6931471805599453)))
+_by("log10", "self", lambda c, g: run(aten.div.Tensor, g, run(aten.mul.Scalar, c.self_, 2.302585092994046)))
+_by("sqrt", "result", lambda c, g: run(aten.div.Tensor, g, run(aten.mul.Scalar, c.result, 2)))
+_by("rsqrt", "result", lambda c, g: _times(run(aten.mul.Scalar, g, -0.5), run(aten.pow.Tensor_Scalar, c.result, 3)))
+_by("reciprocal", "result", lambda c, g: _times(run(aten.neg.default, g), _times(c.result, c.result)))
+_by("sin", "self", lambda c, g: _times(g, run(aten.cos.default, c.self_)))
+_by("cos", "self", lambda c, g: _times(g, run(aten.neg.default, run(aten.sin.default, c.self_))))
+_by("abs", "self", lambda c, g: _times(g, run(aten.sgn.default, c.self_)))
+_by("tanh", "result", lambda c, g: run(aten.tanh_backward.default, g, c.result))
+_by("sigmoid", "result", lambda c, g: run(aten.sigmoid_backward.default, g, c.result))
+_by("relu", "result", lambda c, g: run(aten.threshold_backward.default, g, c.result, 0))
+_by("silu", "self", lambda c, g: run(aten.silu_backward.default, g, c.self_))
+_by("mish", "self", lambda c, g: run(aten.mish_backward.default, g, c.self_))
+_by("hardswish", "self", lambda c, g: run(aten.hardswish_backward.default, g, c.self_))
+_by("hardsigmoid", "self", lambda c, g: run(aten.hardsigmoid_backward.default, g, c.self_))
+
+
+@gradient_of(aten.gelu.default, saves="self")
+def _gelu(c: Any, g: Any) -> Any:
+    named = {} if c.approximate == "none" else {"approximate": c.approximate}
+    return {"self": run(aten.gelu_backward.default, g, c.self_, **named)}
+
+
+@gradient_of(aten.leaky_relu.default, saves="self")
+def _leaky_relu(c: Any, g: Any) -> Any:
+    return {"self": run(aten.leaky_relu_backward.default, g, c.self_, c.negative_slope, False)}
+
+
+@gradient_of(aten.elu.default, saves="self")
+def _elu(c: Any, g: Any) -> Any:
+    return {"self": run(aten.elu_backward.default, g, c.alpha, c.scale, c.input_scale, False, c.self_)}
+
+
+@gradient_of(aten.hardtanh.default, saves="self")
+def _hardtanh(c: Any, g: Any) -> Any:
+    return {"self": run(aten.hardtanh_backward.default, g, c.self_, c.min_val, c.max_val)}
+
+
+@gradient_of(aten.threshold.default, saves="self")
+def _threshold(c: Any, g: Any) -> Any:
+    return {"self": run(aten.threshold_backward.default, g, c.self_, c.threshold)}
+
+
+@gradient_of(aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default, saves="self")
+def _clamp(c: Any, g: Any) -> Any:
+    low, high = (c._shapes.get(name) for name in ("min", "max"))
+    kept = None
+    if low is not None:
+        kept = run(aten.ge.Scalar, c.self_, low)
+    if high is not None:
+        under = run(aten.le.Scalar, c.self_, high)
+        kept = under if kept is None else run(aten.logical_and.default, kept, under)
+    zero = run(aten.scalar_tensor.default, 0.0, dtype=g.dtype, device=g.device)
+    return {"self": g if kept is None else run(aten.where.self, kept, g, zero)}
+
+
+# --- sums
+
+
+def _spread(c: Any, g: Any, dim: Any, keepdim: bool) -> Any:
+    """A gradient at all places of the dimensions that were summed."""
+    shape = list(c.shape("self").shape)
+    dims = sorted({d % len(shape) for d in ([dim] if isinstance(dim, int) else dim or range(len(shape)))}) if shape else []
+    if not keepdim:
+        for d in dims if dim or isinstance(dim, int) else ():
+            g = run(aten.unsqueeze.default, g, d)
+    return run(aten.expand.default, g, shape), dims
+
+
+def _cast(c: Any, g: Any) -> Any:
+    wanted = c.shape("self").dtype
+    return g if g.dtype == wanted else run(aten._to_copy.default, g, dtype=wanted)
+
+
+@gradient_of(aten.sum.default, aten.sum.dim_IntList)
+def _sum(c: Any, g: Any) -> Any:
+    dim, keep = c._shapes.get("dim"), c._shapes.get("keepdim", False)
+    return {"self": _cast(c, _spread(c, g, dim, keep)[0])}
+
+
+@gradient_of(aten.mean.default, aten.mean.dim)
+def _mean(c: Any, g: Any) -> Any:
+    dim, keep = c._shapes.get("dim"), c._shapes.get("keepdim", False)
+    made, dims = _spread(c, g, dim, keep)
+    count = 1
+    for d in dims:
+        count *= c.shape("self").shape[d]
+    return {"self": _cast(c, run(aten.div.Scalar, made, count))}
+
+
+@gradient_of(aten.cumsum.default)
+def _cumsum(c: Any, g: Any) -> Any:
+    if not c.shape("self").shape:
+        return {"self": g}
+    turned = run(aten.cumsum.default, run(aten.flip.default, g, [c.dim]), c.dim)
+    return {"self": run(aten.flip.default, turned, [c.dim])}
+
+
+@gradient_of(aten.var.correction, saves="self")
+def _var(c: Any, g: Any) -> Any:
+    dim, keep = c._shapes.get("dim"), c._shapes.get("keepdim", False)
+    shape = c.shape("self").shape
+    dims = sorted({d % len(shape) for d in (dim or range(len(shape)))}) if shape else []
+    count = 1
+    for d in dims:
+        count *= shape[d]
+    correction = 1 if c.correction is None else c.correction
+    if not keep and dim:
+        for d in dims:
+            g = run(aten.unsqueeze.default, g, d)
+    centred = run(aten.sub.Tensor, c.self_, run(aten.mean.dim, c.self_, dims, True))
+    return {"self": _times(run(aten.mul.Scalar, g, 2.0 / (count - correction)), centred)}
+
+
+# --- products
+
+
+def _left(g: Any, left: Any, right: Any) -> Any:
+    if left.by_columns and left.shape[0] != 1 and left.shape[1] != 1:
+        return run(aten.t.default, run(aten.mm.default, right, run(aten.t.default, g)))
+    return run(aten.mm.default, g, run(aten.t.default, right))
+
+
+def _right(g: Any, left: Any, right: Any) -> Any:
+    if right.by_columns:
+        return run(aten.t.default, run(aten.mm.default, run(aten.t.default, g), left))
+    return run(aten.mm.default, run(aten.t.default, left), g)
+
+
+@gradient_of(aten.mm.default, saves="self mat2")
+def _mm(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        found["self"] = _left(g, c.shape("self"), _conj(c.mat2))
+    if c.needs("mat2"):
+        found["mat2"] = _right(g, _conj(c.self_), c.shape("mat2"))
+    return found
+
+
+@gradient_of(aten.addmm.default, saves="mat1 mat2")
+def _addmm(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("mat1"):
+        found["mat1"] = _scaled(_left(g, c.shape("mat1"), _conj(c.mat2)), c.alpha)
+    if c.needs("mat2"):
+        found["mat2"] = _scaled(_right(g, _conj(c.mat1), c.shape("mat2")), c.alpha)
+    if c.needs("self"):
+        found["self"] = c.fitted("self", _scaled(g, c.beta))
+    return found
+
+
+@gradient_of(aten.bmm.default, saves="self mat2")
+def _bmm(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("mat2"):
+        found["mat2"] = run(aten.bmm.default, run(aten.transpose.int, _conj(c.self_), 1, 2), g)
+    if c.needs("self"):
+        found["self"] = run(aten.bmm.default, g, run(aten.transpose.int, _conj(c.mat2), 1, 2))
+    return found
+
+
+@gradient_of(aten.baddbmm.default, saves="batch1 batch2")
+def _baddbmm(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("batch2"):
+        made = run(aten.bmm.default, run(aten.transpose.int, _conj(c.batch1), 1, 2), g)
+        found["batch2"] = _scaled(made, c.alpha)
+    if c.needs("batch1"):
+        made = run(aten.bmm.default, g, run(aten.transpose.int, _conj(c.batch2), 1, 2))
+        found["batch1"] = _scaled(made, c.alpha)
+    if c.needs("self"):
+        found["self"] = c.fitted("self", _scaled(g, c.beta))
+    return found
+
+
+@gradient_of(aten.mv.default, saves="self vec")
+def _mv(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        column, row = run(aten.unsqueeze.default, g, 1), run(aten.unsqueeze.default, _conj(c.vec), 0)
+        found["self"] = _times(column, row)
+    if c.needs("vec"):
+        found["vec"] = run(aten.mv.default, run(aten.t.default, _conj(c.self_)), g)
+    return found
+
+
+@gradient_of(aten.dot.default, saves="self tensor")
+def _dot(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        found["self"] = _times(g, _conj(c.tensor))
+    if c.needs("tensor"):
+        found["tensor"] = _times(g, _conj(c.self_))
+    return found
