@@ -57,6 +57,7 @@ def _control_flow(name):
 # Ops of programs: namespace -> name -> callable.
 registered: dict[str, dict[str, Any]] = {
     "profiler": {"_record_function_enter": _enter_range, "_record_function_exit": _exit_range},
+    "prim": {"device": lambda self: self.device, "layout": lambda self: self.layout},
     "higher_order": {"wrap_with_set_grad_enabled": _with_grad, "cond": _control_flow("cond")},
 }
 

@@ -11,7 +11,7 @@ from .._formats import strided
 from . import _classes
 from ._stack import NoOverrides
 
-__all__ = ["corrected"]
+__all__ = ["corrected", "share"]
 
 _ALIAS = re.compile(r"\w+\((\w+)(!?)[^)]*\)")
 # Views here whose schema does not say so: they may be copies.
@@ -59,7 +59,7 @@ def corrected(op: Any, args: Any, kwargs: Any, out: Any) -> Any:
     if schema.is_view and name not in _MAYBE and args and isinstance(args[0], Tensor):
         for result in out if isinstance(out, (list, tuple)) else (out,):
             if isinstance(result, Tensor) and result is not args[0] and _shares(args[0], result):
-                _share(args[0], result)
+                share(args[0], result)
     return out
 
 
@@ -72,7 +72,7 @@ def _shares(base: Any, result: Any) -> bool:
     return _classes.is_wrapper(base) and _classes.is_wrapper(result) and type(base) is type(result)
 
 
-def _share(base: Tensor, result: Tensor) -> None:
+def share(base: Tensor, result: Tensor) -> None:
     """Puts a wrapper on the memory, which is none, of the one that it is a view of."""
     if base.layout is not strided or base.dtype != result.dtype:
         return

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _C, _utils
-from .._C import Tensor
-from .._formats import preserve_format
+from .._C import Size, Tensor
+from .._formats import preserve_format, strided
 from .._ops import ops
 from . import _classes
-from ._calls import dispatch
+from .._recording._keys import op_key
+from ._calls import below, dispatch
 from ._stack import NoOverrides, entered
 
 __all__ = ["find"]
@@ -66,8 +67,9 @@ def _memory(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
             return func(self, *args, **kwargs)
     name = func.__name__
     if name == "data_ptr":
+        self.numel()
         return 0
-    raise RuntimeError(f"{name}: {type(self).__name__} has no memory of its own. Hint: convert its parts")
+    raise RuntimeError(f"{name}: .{name}() is not supported for tensor subclasses. Hint: convert the parts of {type(self).__name__}")
 
 
 @_answers("__iter__")
@@ -82,7 +84,7 @@ def _repr(func: Any, self: Tensor, **kwargs: Any) -> Any:
     if not _classes.is_wrapper(self):
         with _classes.disabled(), NoOverrides():
             return func(self, **kwargs)
-    return _described(self)
+    return _described(self, kwargs.get("tensor_contents"))
 
 
 @_answers("__format__")
@@ -90,8 +92,8 @@ def _format(func: Any, self: Tensor, spec: str) -> Any:
     return object.__format__(self, spec) if _classes.is_wrapper(self) else NotImplemented
 
 
-def _described(self: Tensor) -> str:
-    given = [f"size={tuple(self.shape)}", f"dtype={self.dtype}"]
+def _described(self: Tensor, contents: str | None = None) -> str:
+    given = [f"size={tuple(self.shape)}", f"dtype={self.dtype}"] if contents is None else [contents]
     if self.device.type != "cpu":
         given.append(f"device={str(self.device)!r}")
     if self.grad_fn is not None:
@@ -166,6 +168,8 @@ def _requires_grad(func: Any, self: Tensor, requires_grad: bool = True) -> Any:
 
 @_answers("as_subclass")
 def _as_subclass(func: Any, self: Tensor, cls: Any) -> Any:
+    if _classes.is_wrapper(self) and type(self) is not cls:
+        raise RuntimeError(_classes.associated(cls, self))
     with _classes.disabled(), NoOverrides():
         return func(self, cls)
 
@@ -181,8 +185,43 @@ def _grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **name
         return func(outputs, inputs, grad_outputs, **named)
 
 
+@_answers("to_dense")
+def _to_dense(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    # The engine asks for all elements of a gradient.
+    return self if _classes.is_wrapper(self) and self.layout is strided and not args and not kwargs else NotImplemented
+
+
+@_answers("shape.__get__", "size", "numel", "nelement", "dim", "ndim.__get__", "__len__", "stride", "is_contiguous", "storage_offset")
+def _form(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The form of a tensor whose class is asked for it."""
+    if _classes.ASKED not in self.__dict__:
+        return NotImplemented
+    key = op_key(func).partition(".")[0] if not hasattr(func, "__self__") else func.__self__.__name__
+    name, kind = _FORMS[key]
+    if kind not in self.__dict__[_classes.ASKED]:
+        return NotImplemented
+    found = below(getattr(ops.aten, name).default, (self,), {}, [self])
+    if found is None:
+        return NotImplemented
+    if key in ("shape", "size"):
+        found = Size(found)
+    if key == "__len__":
+        return found[0]
+    index = args[0] if args else kwargs.get("dim")
+    return found[index] if key in ("size", "stride") and isinstance(index, int) else found
+
+
+_FORMS = {
+    "shape": ("sym_size", "sizes"), "size": ("sym_size", "sizes"), "__len__": ("sym_size", "sizes"), "numel": ("numel", "sizes"),
+    "nelement": ("numel", "sizes"), "dim": ("dim", "sizes"), "ndim": ("dim", "sizes"), "stride": ("sym_stride", "strides"),
+    "is_contiguous": ("is_contiguous", "strides"), "storage_offset": ("sym_storage_offset", "strides"),
+}  # fmt: skip
+
+
 @_answers("set_")
 def _set(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    if _classes.takers([self]) and args and isinstance(args[0], Tensor) and len(args) == 1:
+        return dispatch(ops.aten.set_.source_Tensor, (self, *args), kwargs)
     with NoOverrides():
         return func(self, *args, **kwargs)
 

@@ -71,13 +71,18 @@ def _dispatching(tensors: list[Tensor]) -> bool:
 def dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of an op: taken apart where PyTorch does so, recorded, offered to modes and classes."""
     tensors = tensors_in(args, kwargs)
-    if not state.active() and not _dispatching(tensors):
+    wraps = _dispatching(tensors)
+    if not wraps and not state.active() and not state.through:
         return run(op, args, kwargs)
     from . import _composites
 
     parts = _composites.find(op)
     if parts is not None:
-        result = parts(*args, **kwargs)
+        state.through += wraps
+        try:
+            result = parts(*args, **kwargs)
+        finally:
+            state.through -= wraps
         if result is not NotImplemented:
             return result
     if _C.is_grad_enabled() and any(t.requires_grad for t in tensors):
@@ -94,6 +99,7 @@ def below(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors
     if not modes and not taking:
         return run(op, args, kwargs)
     types, refused = tuple(type(t) for t in taking), []
+    args, kwargs = _without_defaults(op, args, kwargs)
     if modes:
         mode = modes.pop()
         try:
@@ -101,12 +107,12 @@ def below(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors
         finally:
             modes.append(mode)
         if result is not NotImplemented:
-            return result
+            return _checked(op, result)
         refused.append(f"mode object {mode!r}")
     for t in taking:
         result = _asked(type(t).__torch_dispatch__, op, types, args, kwargs)
         if result is not NotImplemented:
-            return result
+            return _aliased(op, args, _checked(op, result))
         refused.append(f"tensor subclass {type(t)}")
     listed = "".join(f"\n  - {text}" for text in refused)
     raise TypeError(
@@ -115,9 +121,75 @@ def below(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors
     )
 
 
+def _checked(op: Any, result: Any) -> Any:
+    """A result of `__torch_dispatch__` of an op that returns one tensor.
+
+    Raises:
+        RuntimeError: it is something else.
+    """
+    schema = op._schema
+    if schema is not None and len(schema.returns) == 1 and schema.returns[0].startswith("Tensor") and "[" not in schema.returns[0]:
+        if not isinstance(result, Tensor) and result is not None and op.namespace == "aten":
+            raise RuntimeError(
+                f"Unable to cast {result!r} to Tensor: {op} returns a tensor, and __torch_dispatch__ returned {type(result).__name__}"
+            )
+    return result
+
+
+def _without_defaults(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """Arguments without those at the end, and by name, that are defaults."""
+    schema = op._schema
+    if schema is None:
+        return args, kwargs
+    named = {a.name: a for a in schema.arguments}
+    kwargs = {k: v for k, v in kwargs.items() if k not in named or not _is_default(named[k], v)}
+    positional = [a for a in schema.arguments if not a.keyword_only]
+    if kwargs and any(k in named and not named[k].keyword_only for k in kwargs):
+        # Positional ones that were given by name.
+        values = {**dict(zip((a.name for a in positional), args)), **kwargs}
+        count = 1 + max(i for i, a in enumerate(positional) if a.name in values)
+        if all(a.name in values or a.has_default for a in positional[:count]):
+            args = tuple(values[a.name] if a.name in values else a.default_value for a in positional[:count])
+            kwargs = {k: v for k, v in kwargs.items() if k not in named or named[k].keyword_only}
+    count = len(args)
+    while count and count <= len(positional) and _is_default(positional[count - 1], args[count - 1]):
+        count -= 1
+    return args[:count], kwargs
+
+
+def _is_default(argument: Any, value: Any) -> bool:
+    if not argument.has_default or isinstance(value, Tensor):
+        return False
+    usual = argument.default_value
+    if value is None or usual is None or isinstance(value, bool) or isinstance(usual, bool):
+        return value is usual
+    if isinstance(value, (list, tuple)):
+        return isinstance(usual, list) and list(value) == usual and not any(isinstance(v, Tensor) for v in value)
+    return isinstance(value, (int, float, complex, str)) and bool(value == usual)
+
+
 def _asked(handler: Callable[..., Any], op: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    with entered():
-        return handler(op, types, args, kwargs)
+    through, state.through = state.through, 0
+    try:
+        with entered():
+            return handler(op, types, args, kwargs)
+    finally:
+        state.through = through
+
+
+def _aliased(op: Any, args: Any, result: Any) -> Any:
+    """A result of a class: a write counts in the version of the tensor, and `detach` shares it."""
+    if not args or not _classes.is_wrapper(args[0]):
+        return result
+    name = op.overloadpacket.__name__
+    if name == "detach" and _classes.is_wrapper(result) and result is not args[0]:
+        from . import _aliasing
+
+        _aliasing.share(args[0], result)
+    elif name.endswith("_") and not name.endswith("__") and op.namespace == "aten":
+        with _classes.disabled(), NoOverrides():
+            _C._increment_version(args[0])
+    return result
 
 
 class Frame:

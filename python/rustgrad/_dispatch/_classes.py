@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import types
 from collections.abc import Iterator
 from typing import Any
 
 from .. import _C, _formats, _ops
 from .._C import Tensor, ops
+from ..autograd import _engine
 from ._stack import DisableTorchFunction, DisableTorchFunctionSubclass, entry, place, state
 
 __all__ = ["disabled", "dispatches", "install", "is_wrapper", "make_wrapper", "register", "takers"]
@@ -16,6 +18,8 @@ _default = _C._disabled_torch_dispatch_impl
 _no_functions = _C._disabled_torch_function_impl
 # Where a tensor without memory of its own says that it is.
 PLACE = "_wrapped_device"
+# Where it says which questions its class answers.
+ASKED = "_wrapped_asked"
 
 
 @classmethod  # type: ignore[misc]
@@ -45,10 +49,34 @@ def register(cls: type[Tensor]) -> None:
     found = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
     if found is _no_functions or found is Tensor.__torch_function__.__func__:
         cls.__torch_function__ = _handler  # type: ignore[assignment]
+    for name, slot in [*vars(cls).items()]:
+        if isinstance(slot, types.MemberDescriptorType):
+            setattr(cls, name, _Slot(name))
     for name, value in _PROPERTIES.items():
         # What a class of the program defines itself stays.
         if getattr(cls, name) is getattr(Tensor, name):
             setattr(cls, name, value)
+
+
+class _Slot:
+    """A slot of a class whose value is kept in the `__dict__`, which a tensor in a graph keeps when Python drops the object."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        try:
+            return instance.__dict__[self.name]
+        except KeyError:
+            raise AttributeError(f"{type(instance).__name__!r} object has no attribute {self.name!r}") from None
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+    def __delete__(self, instance: Any) -> None:
+        del instance.__dict__[self.name]
 
 
 def install() -> None:
@@ -56,9 +84,17 @@ def install() -> None:
     if _ops.below is None:
         from ._calls import called
 
-        _ops.below = called
+        _ops.below, _engine.dispatched = called, dispatched
+        _engine.Opaque.wraps = staticmethod(is_wrapper)
+        _engine.Opaque.declare()
+        Tensor._make_subclass = staticmethod(make_subclass)
         _C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass  # type: ignore[misc, assignment]
         _C.DisableTorchFunction = DisableTorchFunction  # type: ignore[misc, assignment]
+
+
+def dispatched(tensors: Any) -> bool:
+    """Whether ops on these tensors go to a mode or a class."""
+    return bool(state.active()) or any(dispatches(type(t)) for t in tensors)
 
 
 def is_wrapper(value: Any) -> bool:
@@ -94,9 +130,27 @@ def call_disabled(func: Any, args: Any, kwargs: Any) -> Any:
         return func(*args, **(kwargs or {}))
 
 
+def _asking(self: Any, name: str) -> bool:
+    return name in self.__dict__.get(ASKED, ()) and not state.disabled
+
+
+def _answer(self: Any, name: str) -> Any:
+    from ._calls import below
+
+    return below(getattr(_ops.ops.prim, name).default, (self,), {}, [self])
+
+
 def _device(self: Any) -> Any:
+    if _asking(self, "device"):
+        return _answer(self, "device")
     found = self.__dict__.get(PLACE)
     return _get(self, "device") if found is None else found
+
+
+def _layout(self: Any) -> Any:
+    if _asking(self, "layout"):
+        return _answer(self, "layout")
+    return self.__dict__.get("_wrapped_layout") or _get(self, "layout")
 
 
 def _get(self: Any, name: str) -> Any:
@@ -109,7 +163,7 @@ def _is_on(*kinds: str) -> property:
 
 _PROPERTIES: dict[str, Any] = {
     "device": property(_device),
-    "layout": property(lambda self: self.__dict__.get("_wrapped_layout") or _get(self, "layout")),
+    "layout": property(_layout),
     "is_cpu": _is_on("cpu"),
     "is_meta": _is_on("meta"),
     "is_gpu": _is_on("gpu"),
@@ -137,17 +191,15 @@ def make_wrapper(
     """A tensor of a class with `__torch_dispatch__` that has a shape, dtype and device, and no memory.
 
     Raises:
-        TypeError: `cls` is no subclass of `Tensor`.
-        RuntimeError: `cls` has no `__torch_dispatch__`, or `dispatch_sizes_strides_policy` is unknown.
+        TypeError: `cls` is no subclass of `Tensor`, or has no `__torch_dispatch__`.
+        RuntimeError: `dispatch_sizes_strides_policy` is unknown.
     """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"_make_wrapper_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
     if not dispatches(cls):
-        raise RuntimeError(
+        raise TypeError(
             f"{cls.__name__} must define __torch_dispatch__: its tensors have no memory, and no op would know what to do"
         )
-    if dispatch_sizes_strides_policy not in (None, "sizes", "strides"):
-        raise RuntimeError(f"Unknown sizes_strides_policy: {dispatch_sizes_strides_policy}; expected strides or sizes")
     given = _C.device(device) if device is not None else ops["empty"](0).device
     kind = {} if dtype is None else {"dtype": dtype}
     with disabled():
@@ -162,7 +214,46 @@ def make_wrapper(
     made.__dict__[PLACE] = given
     if layout is not None and layout is not _formats.strided:
         made.__dict__["_wrapped_layout"] = layout
+    _ask(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     return made
+
+
+def _ask(made: Tensor, policy: str | None, device: bool, layout: bool) -> None:
+    """Notes which questions about a tensor go to its class."""
+    if policy not in (None, "sizes", "strides"):
+        raise RuntimeError(f"Unknown sizes_strides_policy: {policy}; expected strides or sizes")
+    asked = {name for name, on in (("device", device), ("layout", layout), ("strides", policy), ("sizes", policy == "sizes")) if on}
+    if asked:
+        made.__dict__[ASKED] = asked
+
+
+def make_subclass(
+    cls: Any,
+    data: Any,
+    requires_grad: bool = False,
+    *,
+    dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+) -> Any:
+    """`Tensor._make_subclass`.
+
+    Raises:
+        RuntimeError: `data` is of a class with `__torch_dispatch__`, whose `detach` gives an object of that class.
+    """
+    if isinstance(data, Tensor) and dispatches(type(data)) and not state.disabled and type(data) is not cls:
+        raise RuntimeError(associated(cls, data))
+    made = _C._make_subclass(cls, data, requires_grad)
+    _ask(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
+    return made
+
+
+def associated(cls: Any, data: Any) -> str:
+    """The error where a tensor of another class is to become one of `cls`."""
+    return (
+        f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
+        f"{type(data).__name__}"
+    )
 
 
 def _moved(body: Tensor, offset: int) -> Tensor:
@@ -173,8 +264,16 @@ def _moved(body: Tensor, offset: int) -> Tensor:
 
 
 def enter(mode: Any) -> None:
-    """Enters a mode."""
+    """Enters a mode.
+
+    Raises:
+        RuntimeError: its `__torch_dispatch__` is a classmethod.
+    """
     install()
+    if isinstance(getattr(mode.__torch_dispatch__, "__self__", None), type):
+        raise RuntimeError(
+            "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method"
+        )
     state.modes.append(mode)
     if not (_C._len_torch_function_stack() and _C._get_function_stack_at(0) is entry):
         place(True)

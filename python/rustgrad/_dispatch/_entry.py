@@ -29,6 +29,8 @@ _CONVERTS: dict[str, Any] = {
 
 @functools.cache
 def _key(function: Any) -> str:
+    if function.__class__.__name__ == "method-wrapper" and hasattr(function.__self__, "__name__"):
+        return f"{function.__self__.__name__}.{function.__name__}"
     return op_key(function)
 
 
@@ -67,7 +69,9 @@ def _translated(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         result = answer(func, *args, **kwargs)
         if result is not NotImplemented:
             return result
-    if key in ASKS or key in SIZES or key.endswith("__set__"):
+    # Properties that are ops have lowerings: `T`, `real`.
+    question = key.endswith("__get__") and lowering(key) is None
+    if key in ASKS or key in SIZES or question or key.endswith("__set__"):
         with NoOverrides():
             return func(*args, **kwargs)
     args, kwargs = map_arguments((args, kwargs), plain_number)

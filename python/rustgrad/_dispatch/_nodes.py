@@ -14,8 +14,9 @@ from .._ops import OpOverload, ops
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad
 from . import _classes, _formulas
+from ._held import held, released
 from ._calls import Frame, dispatch, quietly
-from ._stack import state
+from ._stack import NoOverrides, state
 
 __all__ = ["record"]
 
@@ -37,7 +38,7 @@ def record(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensor
     writes = schema is not None and schema.is_mutable
     if wraps and writes and args and isinstance(args[0], Tensor) and args[0].is_leaf and args[0].requires_grad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if wraps or (formula is not None and not writes and not formula.view):
+    if wraps or state.through or (formula is not None and not writes and not formula.view):
         before = _bound(op, args, kwargs)
         result = quietly(op, args, kwargs, tensors)
         return _attached(op, formula, before, tensors, result)
@@ -109,29 +110,30 @@ class _Node(Function):
     """A result that modes or classes have made, with the gradient that a formula says."""
 
     @staticmethod
-    def forward(ctx: Any, call: Any, result: Any, *tensors: Any) -> Any:
+    def forward(ctx: Any, call: Any, *tensors: Any) -> Any:
         ctx.set_materialize_grads(False)
-        call.save(ctx, result, tensors)
-        return result
+        return call.save(ctx, tensors)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        return (None, None, *ctx.call.backward(ctx, grads))
+        return (None, *ctx.call.backward(ctx, grads))
 
 
 class _Call:
     """A call that is recorded: what its gradient needs, and which tensors it has."""
 
-    def __init__(self, op: OpOverload, formula: Any, bound: dict[str, Any]) -> None:
-        self.op, self.formula = op, formula
+    def __init__(self, op: OpOverload, formula: Any, bound: dict[str, Any], result: Any) -> None:
+        self.op, self.formula, self.result = op, formula, result
         self.shapes = _formulas.described(bound)
         self.kept: list[tuple[str, int | None]] = []
+        self.parts: list[Any] = []
         self.bound = bound
         self.count = 1
         self.written = {a.name for a in op._schema.arguments if a.writes} if op._schema is not None else set()
 
-    def save(self, ctx: Any, result: Any, tensors: Any) -> None:
-        """Keeps what the formula asks for."""
+    def save(self, ctx: Any, tensors: Any) -> Any:
+        """Keeps what the formula asks for, and hands over the result."""
+        result, self.result = self.result, None
         results = result if isinstance(result, tuple) else (result,)
         self.count = len(results)
         dirty = [t for t in tensors if any(t is r for r in results)]
@@ -146,8 +148,11 @@ class _Call:
             constant = results[self.formula.outputs :]
             ctx.mark_non_differentiable(*(t for t in constant if isinstance(t, Tensor)))
         ctx.save_for_backward(*saved)
+        # A wrapper that is saved comes back without what Python keeps of it.
+        self.parts = [(type(t), t.__dict__) if _classes.is_wrapper(t) else None for t in saved]
         self.bound = {}
         ctx.call = self
+        return result
 
     def _named(self, name: str, results: Any) -> Any:
         if name.startswith("result"):
@@ -168,13 +173,17 @@ class _Call:
                 f"{self.op}: the gradient of a call that __torch_dispatch__ answered is not known. Hint: wrap it in an "
                 "autograd.Function, or define __torch_function__"
             )
-        known = _formulas.Known(dict(self.shapes), ctx.needs_input_grad[2:])
-        for (name, at), t in zip(self.kept, ctx.saved_tensors):
-            if name == "result":
+        grads = tuple(map(released, grads))
+        known = _formulas.Known(dict(self.shapes), ctx.needs_input_grad[1:])
+        for (name, at), t, parts in zip(self.kept, ctx.saved_tensors, self.parts):
+            if parts is not None:
+                t = _with_parts(t, *parts)
+            if name == "result" and state.active():
                 # PyTorch's saved results are detached, and modes see it.
-                dispatch(ops.aten.detach.default, (t,), {}) if state.active() else None
+                dispatch(ops.aten.detach.default, (t,), {})
             known.put(name, at, t)
-        return known.gradients(self.formula, grads if self.count > 1 else grads[0])
+        found = known.gradients(self.formula, grads if self.count > 1 else grads[0])
+        return [held(g, shape.wraps) for g, shape in zip(found, known.tensors())]
 
 
 def _attached(op: OpOverload, formula: Any, bound: dict[str, Any], tensors: list[Tensor], result: Any) -> Any:
@@ -187,10 +196,20 @@ def _attached(op: OpOverload, formula: Any, bound: dict[str, Any], tensors: list
     if state.active() and formula is not None and "result" in formula.saves:
         dispatch(ops.aten.detach.default, (results[0],), {})
     given = tuple(results) if len(results) > 1 else results[0]
-    made = _class_of(op).apply(_Call(op, formula, bound), given, *tensors)
+    made = _class_of(op).apply(_Call(op, formula, bound, given), *tensors)
     if not isinstance(result, (list, tuple)):
         return made
     return type(result)(made if isinstance(made, tuple) else [made]) if not hasattr(result, "_fields") else type(result)(*made)
+
+
+def _with_parts(t: Tensor, kind: Any, parts: dict[str, Any]) -> Tensor:
+    """A saved wrapper with its class and attributes."""
+    if type(t) is kind and _classes.is_wrapper(t):
+        return t
+    with _classes.disabled(), NoOverrides():
+        made = _C._as_subclass(t, kind) if _C.is_grad_enabled() and t.requires_grad else _C._make_subclass(kind, t, False)
+    made.__dict__.update(parts)
+    return made
 
 
 _names: dict[Any, Any] = {}

@@ -22,6 +22,7 @@ class State(threading.local):
     Attributes:
         modes (list): the modes, innermost last.
         disabled (int): in how many blocks without dispatch.
+        through (int): in how many functions of wrappers that are taken apart, whose gradients may be wrappers.
         frames (list): calls whose op, once it runs, is recorded by autograd itself.
     """
 
@@ -29,6 +30,7 @@ class State(threading.local):
         self.modes: list[Any] = []
         self.disabled = 0
         self.frames: list[Any] = []
+        self.through = 0
 
     def active(self) -> list[Any]:
         """The modes that are asked."""

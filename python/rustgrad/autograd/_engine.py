@@ -63,8 +63,30 @@ def _check_grad(i, out, grad, batched):
     return grad
 
 
+# Whether ops on these tensors go to Python below autograd, once dispatch is loaded (`_dispatch`).
+dispatched: Any = None
 # The class of sparse tensors, which their module sets when it is loaded: not every program needs it.
 sparse: tuple[type[Any], ...] = ()
+
+
+class _OfClasses(type):
+    def __instancecheck__(cls, t):
+        return isinstance(t, cls.own) or cls.wraps(t)
+
+    def __subclasscheck__(cls, kind):
+        return issubclass(kind, cls.own)
+
+
+class Opaque(metaclass=_OfClasses):
+    """Tensors whose elements the core does not see: those of the classes in `own`, and those for which `wraps` says so."""
+
+    own: tuple[type[Any], ...] = ()
+    wraps: Any = staticmethod(lambda t: False)
+
+    @classmethod
+    def declare(cls) -> None:
+        """Tells the core of them."""
+        _C._set_opaque_class(cls)
 
 
 def is_sparse(tensor):

@@ -457,6 +457,8 @@ class Optimizer:
     def _may_fuse(group):
         """Whether the options leave the step to a fused op, which records nothing and takes numbers alone."""
         composed = group.get("fused") is False or ("fused" not in group and group.get("foreach") is False)
+        if _engine.dispatched is not None and _engine.dispatched(group.get("params", ())):
+            return False
         return not composed and not group.get("differentiable")
 
     def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:

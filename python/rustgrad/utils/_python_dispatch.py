@@ -78,8 +78,8 @@ def _modes() -> list[Any]:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether this thread is in a mode."""
-    return bool(_modes())
+    """Whether this thread is in a mode; those whose `is_infra_mode` says so count only if asked for."""
+    return any(include_infra_modes or not mode.is_infra_mode() for mode in _modes())
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
