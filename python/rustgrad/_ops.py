@@ -80,6 +80,7 @@ class OpOverload:
         self.overloadpacket, self._overload = packet, overload
         self.__name__ = f"{packet.__name__}.{overload}"
         self.__qualname__ = self.__name__
+        self.__module__ = f"torch._ops.{packet._namespace}"
 
     @property
     def _overloadpacket(self) -> OpOverloadPacket:
@@ -99,6 +100,28 @@ class OpOverload:
 
     def __reduce__(self) -> Any:
         return getattr, (self.overloadpacket, self._overload)
+
+    @property
+    def op(self) -> OpOverloadPacket:
+        """The op with all its overloads."""
+        return self.overloadpacket
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result shares memory with an argument."""
+        schema = self._schema
+        return schema is not None and not schema.is_mutable and schema.is_view
+
+    def has_kernel_for_dispatch_key(self, k: Any) -> bool:
+        """Whether the op is one: all here are."""
+        return True
+
+    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+        """What a composite op consists of, dispatched; NotImplemented for one that modes see itself."""
+        from ._dispatch import _composites
+
+        parts = _composites.find(self)
+        return NotImplemented if parts is None else parts(*args, **kwargs)
 
     @property
     def namespace(self) -> str:

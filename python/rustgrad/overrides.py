@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from ._typing import Self
 __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
@@ -210,6 +211,15 @@ def _enable_torch_function():
         yield
     finally:
         del enabled
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """A block in `__torch_dispatch__` whose calls are recorded by autograd and dispatched as outside of it."""
+    from ._dispatch import _classes
+
+    with _classes.reentrant():
+        yield
 
 
 def is_tensor_like(inp: Any) -> bool:

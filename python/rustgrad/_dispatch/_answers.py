@@ -12,6 +12,7 @@ from .._formats import preserve_format, strided
 from .._ops import ops
 from . import _classes
 from .._recording._keys import op_key
+from ..storage import UntypedStorage
 from ._calls import below, dispatch
 from ._stack import NoOverrides, entered
 
@@ -57,7 +58,10 @@ def _get_device(func: Any, self: Tensor) -> Any:
 
 @_answers("data.__get__")
 def _data(func: Any, self: Tensor) -> Any:
-    return dispatch(ops.aten.detach.default, (self,), {}) if _classes.takers([self]) else NotImplemented
+    if not _classes.takers([self]):
+        return NotImplemented
+    # Unlike `detach` it counts its own writes.
+    return below(ops.aten.detach.default, (self,), {}, [self], shares=False)
 
 
 @_answers("numpy", "__array__", "tolist", "__dlpack__", "data_ptr")
@@ -135,14 +139,35 @@ def _reduce(func: Any, self: Tensor, protocol: Any) -> Any:
     made = (
         type(self), self.dtype, tuple(self.shape), self.stride(), self.storage_offset(), self.layout, self.device, self.requires_grad,
     )  # fmt: skip
-    state = _utils._state_of(self)
+    state = _utils._state_of(self, {k: v for k, v in self.__dict__.items() if not k.startswith("_wrapped_")})
     return (_utils._rebuild_from_type_v2, (_utils._rebuild_wrapper_subclass, type(self), made, state))
 
 
 @_answers("untyped_storage", "storage", "_typed_storage")
 def _storage(func: Any, self: Tensor) -> Any:
     with _classes.disabled(), NoOverrides():
-        return func(self)
+        found = func(self)
+    if _classes.is_wrapper(self) and isinstance(found, UntypedStorage):
+        found.__class__ = _NoMemory
+    return found
+
+
+class _NoMemory(UntypedStorage):
+    """The storage of a wrapper, which has a size and no bytes."""
+
+    @property
+    def _bytes(self) -> Any:
+        raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
+
+    _whole = _bytes
+
+    def data_ptr(self) -> int:
+        """RuntimeError: there are no bytes."""
+        return int(self._bytes)
+
+    def resize_(self, size: Any) -> Any:
+        """RuntimeError: there are no bytes."""
+        return self._bytes
 
 
 @_answers("data.__set__")

@@ -74,6 +74,14 @@ def dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     wraps = _dispatching(tensors)
     if not wraps and not state.active() and not state.through:
         return run(op, args, kwargs)
+    records, state.records = state.records, _C.is_grad_enabled()
+    try:
+        return _taken_apart(op, args, kwargs, tensors, wraps)
+    finally:
+        state.records = records
+
+
+def _taken_apart(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor], wraps: bool) -> Any:
     from . import _composites
 
     parts = _composites.find(op)
@@ -92,8 +100,14 @@ def dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return below(op, args, kwargs, tensors)
 
 
-def below(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
-    """The result of an op below autograd: the innermost mode's, or a class's, or its own."""
+def below(
+    op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor], shares: bool = True
+) -> Any:
+    """The result of an op below autograd: the innermost mode's, or a class's, or its own.
+
+    Args:
+        shares (bool): whether what `detach` gives counts writes with its argument.
+    """
     modes = state.active()
     taking = [] if state.disabled else _classes.takers(tensors)
     if not modes and not taking:
@@ -112,7 +126,8 @@ def below(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors
     for t in taking:
         result = _asked(type(t).__torch_dispatch__, op, types, args, kwargs)
         if result is not NotImplemented:
-            return _aliased(op, args, _checked(op, result))
+            result = _checked(op, result)
+            return _aliased(op, args, result) if shares else result
         refused.append(f"tensor subclass {type(t)}")
     listed = "".join(f"\n  - {text}" for text in refused)
     raise TypeError(
@@ -171,7 +186,7 @@ def _is_default(argument: Any, value: Any) -> bool:
 def _asked(handler: Callable[..., Any], op: Any, types: Any, args: Any, kwargs: Any) -> Any:
     through, state.through = state.through, 0
     try:
-        with entered():
+        with no_grad(), entered():
             return handler(op, types, args, kwargs)
     finally:
         state.through = through

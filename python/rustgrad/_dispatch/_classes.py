@@ -10,6 +10,7 @@ from typing import Any
 from .. import _C, _formats, _ops
 from .._C import Tensor, ops
 from ..autograd import _engine
+from ..autograd.grad_mode import set_grad_enabled
 from ._stack import DisableTorchFunction, DisableTorchFunctionSubclass, entry, place, state
 
 __all__ = ["disabled", "dispatches", "install", "is_wrapper", "make_wrapper", "register", "takers"]
@@ -124,6 +125,17 @@ def disabled() -> Iterator[None]:
         state.disabled -= 1
 
 
+@contextlib.contextmanager
+def reentrant() -> Iterator[None]:
+    """A block in which autograd and dispatch are as they were around the call that is answered."""
+    left, state.disabled = state.disabled, 0
+    try:
+        with set_grad_enabled(state.records):
+            yield
+    finally:
+        state.disabled = left
+
+
 def call_disabled(func: Any, args: Any, kwargs: Any) -> Any:
     """The default `__torch_dispatch__`: the op on the memory of the tensors."""
     with disabled():
@@ -157,6 +169,14 @@ def _get(self: Any, name: str) -> Any:
     return vars(Tensor)[name].__get__(self)
 
 
+def _as_subclass(self: Any, cls: Any) -> Any:
+    """RuntimeError: the tensor is an object of its class, which no other can be."""
+    if is_wrapper(self) and type(self) is not cls and not state.disabled:
+        raise RuntimeError(associated(cls, self))
+    with disabled():
+        return _C._as_subclass(self, cls)
+
+
 def _is_on(*kinds: str) -> property:
     return property(lambda self: _device(self).type in kinds)
 
@@ -164,6 +184,7 @@ def _is_on(*kinds: str) -> property:
 _PROPERTIES: dict[str, Any] = {
     "device": property(_device),
     "layout": property(_layout),
+    "as_subclass": _as_subclass,
     "is_cpu": _is_on("cpu"),
     "is_meta": _is_on("meta"),
     "is_gpu": _is_on("gpu"),

@@ -212,6 +212,20 @@ def _with_parts(t: Tensor, kind: Any, parts: dict[str, Any]) -> Tensor:
     return made
 
 
+def _saved_value(ctx: Any, name: str) -> Any:
+    """`grad_fn._saved_self`: what the gradient was given."""
+    call = ctx.__dict__.get("call")
+    key = name.removeprefix("_saved_")
+    if call is None or key == name:
+        raise AttributeError(f"{type(ctx).__name__!r} object has no attribute {name!r}")
+    for (kept, at), t, parts in zip(call.kept, ctx.saved_tensors, call.parts):
+        if kept == key and at is None:
+            return t if parts is None else _with_parts(t, *parts)
+    if key in call.shapes and not isinstance(call.shapes[key], _formulas.Shape):
+        return call.shapes[key]
+    raise AttributeError(f"{type(ctx).__name__!r} object has no attribute {name!r}")
+
+
 _names: dict[Any, Any] = {}
 
 
@@ -222,6 +236,7 @@ def _class_of(op: OpOverload) -> Any:
     if found is None:
         found = _names[name] = type(name, (_Node,), {"_node_name": f"{name}Backward0"})
         found._context_class.__name__ = f"{name}Backward0"
+        found._context_class.__getattr__ = _saved_value
     return found
 
 

@@ -23,6 +23,7 @@ class State(threading.local):
         modes (list): the modes, innermost last.
         disabled (int): in how many blocks without dispatch.
         through (int): in how many functions of wrappers that are taken apart, whose gradients may be wrappers.
+        records (bool): whether autograd recorded around the call that is answered.
         frames (list): calls whose op, once it runs, is recorded by autograd itself.
     """
 
@@ -31,6 +32,7 @@ class State(threading.local):
         self.disabled = 0
         self.frames: list[Any] = []
         self.through = 0
+        self.records = True
 
     def active(self) -> list[Any]:
         """The modes that are asked."""
