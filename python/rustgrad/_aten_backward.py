@@ -53,10 +53,9 @@ def _normalized(x: Tensor, rstd: Tensor, shape: Any, w: Any, b: Any) -> Tensor:
     dims = tuple(range(x.dim() - len(shape), x.dim()))
     centred = x - x.mean(dims, keepdim=True)
     variance = centred.square().mean(dims, keepdim=True)
-    # The deviation that was computed, with the gradient of one that is computed here.
-    known = rstd.detach().reshape(variance.shape)
-    scale = known * (1 - 0.5 * known.square() * (variance - variance.detach()))
-    made = centred * scale
+    # What was added to the variance, so that the deviation is the one that was computed.
+    extra = (rstd.reshape(variance.shape).to(x.dtype) ** -2 - variance).detach()
+    made = centred * (variance + extra).rsqrt()
     made = made if w is None else made * w
     return made if b is None else made + b
 

@@ -6,6 +6,7 @@ import functools
 import re
 from typing import Any
 
+from .. import _C
 from .._C import Tensor
 from .._formats import strided
 from . import _classes
@@ -74,8 +75,14 @@ def _shares(base: Any, result: Any) -> bool:
 
 def share(base: Tensor, result: Tensor) -> None:
     """Puts a wrapper on the memory, which is none, of the one that it is a view of."""
-    if base.layout is not strided or base.dtype != result.dtype:
+    if base.layout is not strided or base.dtype != result.dtype or result.requires_grad:
         return
     with _classes.disabled(), NoOverrides():
-        storage = base.untyped_storage()
-        Tensor.set_(result, storage, result.storage_offset(), tuple(result.shape), result.stride())
+        form = (tuple(result.shape), result.stride(), result.storage_offset())
+        view = Tensor.detach(base)
+        try:
+            view = Tensor.as_strided(view, *form)
+        except RuntimeError:
+            # The class says another form than a view has: its tensors count their writes themselves.
+            return
+        _C._swap_tensors(result, view)

@@ -202,12 +202,17 @@ def _as_subclass(func: Any, self: Tensor, cls: Any) -> Any:
 @_answers("autograd.grad", "grad")
 def _grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **named: Any) -> Any:
     from ..autograd import _engine
+    from ._held import released
 
-    if not named.get("is_grads_batched"):
-        with entered():
-            grad_outputs = _engine.make_grads(_engine.as_tuple(outputs), grad_outputs)
-    with NoOverrides():
-        return func(outputs, inputs, grad_outputs, **named)
+    keys = list(inputs) if isinstance(inputs, dict) else None
+    chosen = tuple(inputs.values()) if isinstance(inputs, dict) else _engine.as_tuple(inputs)
+    flags = ("retain_graph", "create_graph", "allow_unused", "is_grads_batched", "materialize_grads")
+    with entered():
+        outputs = _engine.as_tuple(outputs)
+        found = _engine.gradients(outputs, chosen, keys, grad_outputs, *(named.get(name) for name in flags))
+    if isinstance(found, dict):
+        return {k: released(g) for k, g in found.items()}
+    return tuple(map(released, found))
 
 
 @_answers("to_dense")

@@ -204,7 +204,14 @@ def _aliased(op: Any, args: Any, result: Any) -> Any:
     elif name.endswith("_") and not name.endswith("__") and op.namespace == "aten":
         with _classes.disabled(), NoOverrides():
             _C._increment_version(args[0])
+    elif op._schema is not None and op._schema.is_view and name != "_unsafe_view":
+        for t in results_in(result):
+            if _classes.is_wrapper(t) and t is not args[0]:
+                t.__dict__[_classes.VIEW] = t._version
     return result
+
+
+_NAMED = "rustgrad.return_types"
 
 
 class Frame:
@@ -245,7 +252,9 @@ def _plainly(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> An
     if _own_rules(tensors):
         return function(*args, **kwargs)
     with NoOverrides():
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    # Results of ops have no names; those of functions get them back in `_entry`.
+    return tuple(result) if isinstance(result, tuple) and type(result) is not tuple and type(result).__module__ == _NAMED else result
 
 
 def quietly(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:

@@ -19,6 +19,8 @@ _default = _C._disabled_torch_dispatch_impl
 _no_functions = _C._disabled_torch_function_impl
 # Where a tensor without memory of its own says that it is.
 PLACE = "_wrapped_device"
+# In a view, the version of its memory when it was taken.
+VIEW = "_wrapped_view"
 # Where it says which questions its class answers.
 ASKED = "_wrapped_asked"
 

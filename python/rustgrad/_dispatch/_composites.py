@@ -384,3 +384,22 @@ def _tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
     left = reshaped(run(aten.permute.default, self, rest_one + one), [-1, size])
     right = reshaped(run(aten.permute.default, other, two + rest_two), [size, -1])
     return reshaped(run(aten.mm.default, left, right), [*(self.shape[d] for d in rest_one), *(other.shape[d] for d in rest_two)])
+
+
+@part_of(aten.hstack.default)
+def _hstack(tensors: Any) -> Any:
+    return run(aten.cat.default, list(tensors), 0 if tensors[0].dim() < 2 else 1) if tensors[0].dim() else NotImplemented
+
+
+@part_of(aten.vstack.default)
+def _vstack(tensors: Any) -> Any:
+    rows = [run(aten.unsqueeze.default, t, 0) if t.dim() == 1 else t for t in tensors]
+    return run(aten.cat.default, rows) if all(t.dim() for t in tensors) else NotImplemented
+
+
+@part_of(aten.linalg_norm.default)
+def _linalg_norm(self: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    one = dim is not None and len(dim) == 1
+    if (ord is None and (dim is None or one)) or (one and ord == 2):
+        return run(aten.linalg_vector_norm.default, self, 2, dim, keepdim, dtype=dtype)
+    return NotImplemented

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import _C
+from .. import return_types
 from .._C import Tensor
 from .._ops import OpOverload, OpOverloadPacket, ops
 from .._recording._calls import inside, plain_number
@@ -77,7 +77,15 @@ def _translated(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     args, kwargs = map_arguments((args, kwargs), plain_number)
     if key in _CONVERTS:
         return _number(key, func, *args, **kwargs)
-    return _ops_of(key, func, args, kwargs)
+    return _named(key, _ops_of(key, func, args, kwargs))
+
+
+def _named(key: str, result: Any) -> Any:
+    """Several results with their names, as the function has them."""
+    if type(result) is not tuple:
+        return result
+    kind = getattr(return_types, key.replace(".", "_"), None)
+    return result if kind is None or len(kind._fields) != len(result) else kind(result)
 
 
 def _number(key: str, func: Any, self: Tensor) -> Any:

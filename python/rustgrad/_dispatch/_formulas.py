@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -109,7 +110,7 @@ class Known:
         """Whether an argument needs a gradient; of a list, of each item."""
         return self._needs.get(name, False)
 
-    def tensors(self) -> Iterator[Shape]:
+    def forms(self) -> Iterator[Shape]:
         """The forms of all tensors in their order."""
         return _shapes_in(self._shapes)
 
@@ -172,11 +173,11 @@ def gradient_of(*overloads: OpOverload, saves: str = "", outputs: int = 1) -> Ca
 
 
 def view_of(*overloads: OpOverload) -> Callable[..., Any]:
-    """Adds the formula of a view."""
+    """Adds the formula of a view, or of several."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         for overload in overloads:
-            _table[overload] = Formula(function, "", 1, view=True)
+            _table[overload] = Formula(function, "", sys.maxsize, view=True)
         return function
 
     return add

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -340,3 +341,138 @@ def _dot(c: Any, g: Any) -> Any:
     if c.needs("tensor"):
         found["tensor"] = _times(g, _conj(c.self_))
     return found
+
+
+# --- more functions of one operand, and of two
+
+
+def _minus(a: Any, b: Any) -> Any:
+    return run(aten.sub.Tensor, a, b)
+
+
+def _square(a: Any) -> Any:
+    return run(aten.mul.Tensor, a, a)
+
+
+def _one_plus(a: Any, sign: int = 1) -> Any:
+    return run(aten.add.Scalar, a if sign > 0 else run(aten.neg.default, a), 1)
+
+
+_by("tan", "result", lambda c, g: _times(g, _one_plus(_square(c.result))))
+_by("atan", "self", lambda c, g: run(aten.div.Tensor, g, _one_plus(_square(c.self_))))
+_by("asin", "self", lambda c, g: _times(g, run(aten.rsqrt.default, _one_plus(_square(c.self_), -1))))
+_by("acos", "self", lambda c, g: _times(run(aten.neg.default, g), run(aten.rsqrt.default, _one_plus(_square(c.self_), -1))))
+_by("sinh", "self", lambda c, g: _times(g, run(aten.cosh.default, c.self_)))
+_by("cosh", "self", lambda c, g: _times(g, run(aten.sinh.default, c.self_)))
+_by("erf", "self", lambda c, g: _times(run(aten.mul.Scalar, g, 1.1283791670955126), run(aten.exp.default, run(aten.neg.default, _square(c.self_)))))  # fmt: skip
+_by("log_sigmoid", "self", lambda c, g: _times(g, run(aten.sigmoid.default, run(aten.neg.default, c.self_))))
+
+
+@gradient_of(aten.log_sigmoid_forward.default, saves="self")
+def _log_sigmoid_forward(c: Any, g: Any) -> Any:
+    return {"self": _times(g[0], run(aten.sigmoid.default, run(aten.neg.default, c.self_)))}
+
+
+@gradient_of(aten.softplus.default, saves="self")
+def _softplus(c: Any, g: Any) -> Any:
+    return {"self": run(aten.softplus_backward.default, g, c.self_, c.beta, c.threshold)}
+
+
+@gradient_of(aten.pow.Tensor_Tensor, saves="self exponent result")
+def _pow_tensor(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        power = run(aten.pow.Tensor_Tensor, c.self_, run(aten.sub.Scalar, c.exponent, 1))
+        made = _times(g, run(aten.masked_fill.Scalar, _times(c.exponent, power), run(aten.eq.Scalar, c.exponent, 0), 0))
+        found["self"] = c.fitted("self", made)
+    if c.needs("exponent"):
+        made = _times(g, _times(c.result, run(aten.log.default, c.self_)))
+        found["exponent"] = c.fitted("exponent", run(aten.masked_fill.Scalar, made, run(aten.eq.Scalar, c.self_, 0), 0))
+    return found
+
+
+@gradient_of(aten.pow.Scalar, saves="result")
+def _pow_scalar(c: Any, g: Any) -> Any:
+    return {"exponent": run(aten.mul.Scalar, _times(g, c.result), math.log(c.self_) if c.self_ > 0 else 0.0)}
+
+
+@gradient_of(aten.addcdiv.default, saves="tensor1 tensor2")
+def _addcdiv(c: Any, g: Any) -> Any:
+    found = {"self": c.fitted("self", g)} if c.needs("self") else {}
+    if c.needs("tensor1"):
+        found["tensor1"] = c.fitted("tensor1", _scaled(run(aten.div.Tensor, g, c.tensor2), c.value))
+    if c.needs("tensor2"):
+        quotient = run(aten.div.Tensor, c.tensor1, _square(c.tensor2))
+        found["tensor2"] = c.fitted("tensor2", _scaled(_times(run(aten.neg.default, g), quotient), c.value))
+    return found
+
+
+@gradient_of(aten.xlogy.Tensor, saves="self other")
+def _xlogy(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        logarithm = run(aten.masked_fill.Scalar, run(aten.log.default, c.other), run(aten.eq.Scalar, c.self_, 0), 0)
+        found["self"] = c.fitted("self", _times(g, logarithm))
+    if c.needs("other"):
+        found["other"] = c.fitted("other", run(aten.div.Tensor, _times(g, c.self_), c.other))
+    return found
+
+
+@gradient_of(aten.std.correction, saves="self result")
+def _std(c: Any, g: Any) -> Any:
+    half = run(aten.div.Tensor, g, run(aten.mul.Scalar, c.result, 2))
+    return _var(c, half)
+
+
+def _selected(c: Any, g: Any, indices: Any, dim: int, keepdim: bool) -> Any:
+    """The gradient of elements that were chosen along a dimension."""
+    shape = list(c.shape("self").shape)
+    if not shape:
+        return g
+    if not keepdim:
+        g, indices = (run(aten.unsqueeze.default, t, dim) for t in (g, indices))
+    return run(aten.scatter_add.default, run(aten.new_zeros.default, g, shape), dim, indices, g)
+
+
+@gradient_of(aten.max.dim, aten.min.dim, aten.median.dim, saves="result1")
+def _max_dim(c: Any, g: Any) -> Any:
+    return {"self": _selected(c, g[0], c.result1, c.dim, c.keepdim)}
+
+
+@gradient_of(aten.sort.default, aten.topk.default, saves="result1")
+def _sort(c: Any, g: Any) -> Any:
+    return {"self": _selected(c, g[0], c.result1, c.dim, True)}
+
+
+@gradient_of(aten.amax.default, aten.amin.default, aten.max.default, aten.min.default, saves="self result")
+def _amax(c: Any, g: Any) -> Any:
+    dim, result = c._shapes.get("dim") or None, c.result
+    keep = c._shapes.get("keepdim", False)
+    if dim is not None and not keep:
+        count = len(c.shape("self").shape)
+        for d in sorted(d % count for d in ([dim] if isinstance(dim, int) else dim)):
+            g, result = run(aten.unsqueeze.default, g, d), run(aten.unsqueeze.default, result, d)
+    mask = run(aten._to_copy.default, run(aten.eq.Tensor, c.self_, result), dtype=g.dtype)
+    total = run(aten.sum.default, mask) if dim is None else run(aten.sum.dim_IntList, mask, [dim] if isinstance(dim, int) else list(dim), True)  # fmt: skip
+    return {"self": _times(mask, run(aten.div.Tensor, g, total))}
+
+
+@gradient_of(aten.logsumexp.default, saves="self result")
+def _logsumexp(c: Any, g: Any) -> Any:
+    result, count = c.result, len(c.shape("self").shape)
+    if not c.keepdim:
+        for d in sorted(d % count for d in ([c.dim] if isinstance(c.dim, int) else c.dim)) if count else []:
+            g, result = run(aten.unsqueeze.default, g, d), run(aten.unsqueeze.default, result, d)
+    return {"self": _times(g, run(aten.exp.default, _minus(c.self_, result)))}
+
+
+@gradient_of(aten.linalg_vector_norm.default, saves="self result")
+def _vector_norm(c: Any, g: Any) -> Any:
+    if c.ord != 2:
+        raise NotImplementedError(f"aten.linalg_vector_norm: the gradient of the norm of order {c.ord} is not known to dispatch")
+    result, count = c.result, len(c.shape("self").shape)
+    if not c.keepdim and c.dim is not None:
+        for d in sorted(d % count for d in c.dim):
+            g, result = run(aten.unsqueeze.default, g, d), run(aten.unsqueeze.default, result, d)
+    unit = run(aten.masked_fill.Scalar, run(aten.div.Tensor, c.self_, result), run(aten.eq.Scalar, result, 0), 0)
+    return {"self": _times(unit, g)}

@@ -158,3 +158,13 @@ def _attention(c: Any, g: Any) -> Any:
     named = {"attn_mask": c.attn_mask} | ({} if c.scale is None else {"scale": c.scale})
     found = run(aten._scaled_dot_product_flash_attention_for_cpu_backward.default, g[0], *given, **named)
     return dict(zip(("query", "key", "value"), found))
+
+
+@gradient_of(aten.huber_loss.default, saves="self target")
+def _huber_loss(c: Any, g: Any) -> Any:
+    found = {}
+    if c.needs("self"):
+        found["self"] = run(aten.huber_loss_backward.default, g, c.self_, c.target, c.reduction, c.delta)
+    if c.needs("target"):
+        found["target"] = run(aten.huber_loss_backward.default, g, c.target, c.self_, c.reduction, c.delta)
+    return found

@@ -36,13 +36,38 @@ def record(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensor
     formula, wraps = _formulas.find(op), any(map(_classes.dispatches, map(type, tensors)))
     schema = op._schema
     writes = schema is not None and schema.is_mutable
-    if wraps and writes and args and isinstance(args[0], Tensor) and args[0].is_leaf and args[0].requires_grad:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if wraps:
+        _check_views(op, args, tensors, writes)
     if wraps or state.through or (formula is not None and not writes and not formula.view):
         before = _bound(op, args, kwargs)
         result = quietly(op, args, kwargs, tensors)
         return _attached(op, formula, before, tensors, result)
     return _native(op, formula, args, kwargs, tensors)
+
+
+def _check_views(op: OpOverload, args: tuple[Any, ...], tensors: list[Tensor], writes: bool) -> None:
+    """What autograd does not follow for wrappers: writes through views, and views of what was written since.
+
+    Raises:
+        RuntimeError: the op writes to a leaf that requires grad, to a view, or reads a view whose base was written.
+    """
+    target = args[0] if writes and args and isinstance(args[0], Tensor) else None
+    if target is not None and target.is_leaf and target.requires_grad:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    for t in tensors:
+        taken = t.__dict__.get(_classes.VIEW)
+        if taken is None:
+            continue
+        if t is target:
+            raise RuntimeError(
+                f"{op}: a view of a {type(t).__name__} is written in place, whose gradient is not recorded; expected a tensor of its "
+                "own. Hint: use torch.where, cat or scatter, or write under torch.no_grad()"
+            )
+        if t.requires_grad and t._version != taken:
+            raise RuntimeError(
+                f"{op}: this {type(t).__name__} is a view of a tensor that was written in place since; its gradient is not recorded. "
+                "Hint: take the view again"
+            )
 
 
 def _bound(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +120,7 @@ def _show(formula: _formulas.Formula, bound: dict[str, Any], result: Any) -> Non
     def hook(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
         given = list(grad_outputs) + [None] * (count - len(grad_outputs))
         found = known.gradients(formula, given if many else given[0])
-        wanted = [g for g, t in zip(found, known.tensors()) if t.requires_grad]
+        wanted = [g for g, t in zip(found, known.forms()) if t.requires_grad]
         if len(wanted) != len(grad_inputs) or any((a is None) != (b is None) for a, b in zip(wanted, grad_inputs)):
             return None
         return tuple(wanted)
@@ -183,7 +208,7 @@ class _Call:
                 dispatch(ops.aten.detach.default, (t,), {})
             known.put(name, at, t)
         found = known.gradients(self.formula, grads if self.count > 1 else grads[0])
-        return [held(g, shape.wraps) for g, shape in zip(found, known.tensors())]
+        return [held(g, shape.wraps) for g, shape in zip(found, known.forms())]
 
 
 def _attached(op: OpOverload, formula: Any, bound: dict[str, Any], tensors: list[Tensor], result: Any) -> Any:
@@ -199,7 +224,7 @@ def _attached(op: OpOverload, formula: Any, bound: dict[str, Any], tensors: list
     made = _class_of(op).apply(_Call(op, formula, bound, given), *tensors)
     if not isinstance(result, (list, tuple)):
         return made
-    return type(result)(made if isinstance(made, tuple) else [made]) if not hasattr(result, "_fields") else type(result)(*made)
+    return _as(result, made if isinstance(made, tuple) else (made,))
 
 
 def _with_parts(t: Tensor, kind: Any, parts: dict[str, Any]) -> Tensor:
@@ -275,7 +300,12 @@ def _recomputed(op: OpOverload, bound: dict[str, Any], tensors: list[Tensor], re
         return tuple(next(found) if need else None for need in needs)
 
     made = _Again.apply(again, tuple(result) if many else result, *tensors)
-    return type(result)(made) if many else made
+    return _as(result, made) if many else made
+
+
+def _as(result: Any, values: Any) -> Any:
+    """Several results in the list or tuple that they came in."""
+    return type(result)(*values) if hasattr(result, "_fields") else type(result)(values)
 
 
 def _filled(value: Any, source: Any) -> Any:

@@ -257,6 +257,22 @@ def grad(
             is_grads_batched=is_grads_batched,
             materialize_grads=materialize_grads,
         )
+    flags = (retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads)
+    return gradients(outputs, chosen, keys, grad_outputs, *flags)
+
+
+def gradients(
+    outputs: tuple[Any, ...],
+    chosen: tuple[Any, ...],
+    keys: list[Any] | None,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    is_grads_batched: bool,
+    materialize_grads: bool,
+) -> Any:
+    """`grad` of arguments that were looked at; `keys` of a dict of inputs."""
     grads = make_grads(outputs, grad_outputs, is_grads_batched)
     if retain_graph is None:
         retain_graph = create_graph
