@@ -13,6 +13,7 @@ from typing import Any
 import rustgrad
 
 from . import _C
+from ._op_defs import Tag
 
 __all__: list[str] = []
 
@@ -193,6 +194,7 @@ def _names() -> dict[str, Any]:
         DispatchKeySet=DispatchKeySet,
         _ExcludeDispatchKeyGuard=_ExcludeDispatchKeyGuard,
         _GLIBCXX_USE_CXX11_ABI=True,
+        Tag=Tag,
         StorageBase=rustgrad.UntypedStorage,
         _TensorBase=_C.Tensor,
         _DisableTorchDispatch=_DisableTorchDispatch,

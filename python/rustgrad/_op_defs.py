@@ -53,6 +53,7 @@ class CustomOpDef:
         self._autograd: Callable[..., Any] | None = None
         self._vmap: Callable[..., Any] | None = None
         self._disabled: set[str | None] = set()
+        self._is_composite = False
         self._signature = None if fn is None else inspect.signature(fn)
         self._writes = () if fn is None or schema is None else written_by(schema)
         early = undefined.pop((namespace, name), None)

@@ -194,17 +194,21 @@ def _packet(namespace, name):
     return getattr(getattr(ops, namespace), name)
 
 
-def _refusing(name):
-    """Programs name ops of `aten` to compare them with those that they are called with; such names may be unknown."""
+def _refusing(name, space="aten"):
+    """Programs name ops to compare them with those that they are called with; such names may be unknown."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"ops.aten.{name}: there is no such op here")
+        raise NotImplementedError(f"ops.{space}.{name}: there is no such op here")
 
     return function
 
 
 # Operators that are ops by these names.
 _OPERATORS = frozenset(f"__{name}__" for name in "and or xor lshift rshift iand ior ixor ilshift irshift".split())
+
+
+# Collectives are functions of `distributed`, and no ops.
+_COLLECTIVES = ("_c10d_functional", "c10d_functional", "c10d")
 
 
 class _Namespace(types.ModuleType):
@@ -218,6 +222,8 @@ class _Namespace(types.ModuleType):
         function = registered.get(self._name, {}).get(name)
         if function is None and self._name == "aten":
             function = _named.get(name) or _forms().find(name) or _refusing(name)
+        if function is None and self._name in _COLLECTIVES:
+            function = _refusing(name, self._name)
         if function is None and self._name == "quantized":
             from ._quantized._ops import table
 

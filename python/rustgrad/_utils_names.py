@@ -157,14 +157,6 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
     return obj
 
 
-def _rebuild_wrapper_subclass(
-    cls: type, dtype: Any, size: Any, stride: Any, storage_offset: int, layout: Any, device: Any, requires_grad: bool
-) -> Any:
-    """A tensor of a subclass that wraps others, without elements of its own."""
-    made = empty_strided(size, stride, dtype=dtype, device="meta")
-    return Tensor._make_subclass(cls, made, requires_grad)
-
-
 def render_call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """A call as text, with tensors by their shapes."""
     from .overrides import resolve_name

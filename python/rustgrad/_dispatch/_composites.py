@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 from .. import _C
 from .._C import Tensor
 from .._formats import contiguous_format, preserve_format
+from .._op_defs import CustomOpDef
 from .._ops import OpOverload, ops
 from ._calls import dispatch
-from ._stack import NoOverrides
+from ._stack import NoOverrides, entered
 
-__all__ = ["find", "part_of"]
+__all__ = ["find", "part_of", "reshaped", "run"]
 
 _table: dict[OpOverload, Callable[..., Any]] = {}
 aten = ops.aten
@@ -22,7 +24,15 @@ aten = ops.aten
 def find(op: OpOverload) -> Callable[..., Any] | None:
     """What takes an op apart; None for one that modes and classes see. It may return NotImplemented: of these arguments it is seen."""
     _load()
-    return _table.get(op)
+    if op.namespace == "aten":
+        return _table.get(op)
+    kernel = op.overloadpacket._function
+    return functools.partial(_of_program, kernel) if isinstance(kernel, CustomOpDef) and kernel._is_composite else None
+
+
+def _of_program(kernel: CustomOpDef, *args: Any, **kwargs: Any) -> Any:
+    with entered():
+        return kernel._kernels[None](*args, **kwargs)
 
 
 def _load() -> None:
