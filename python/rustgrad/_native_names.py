@@ -169,6 +169,14 @@ def _tracebacks() -> types.ModuleType:
     return made
 
 
+def _processor() -> types.ModuleType:
+    """`torch._C._cpu`: kernels for particular processors that libraries of compiled code ask for, of which there are none."""
+    made = types.ModuleType("rustgrad._C._cpu")
+    for name in ("amx_tile", "amx_fp16", "avx2", "avx512", "avx512_bf16", "avx512_vnni", "vnni"):
+        setattr(made, f"_is_{name}_supported", _false)
+    return made
+
+
 def _of_modes(name: str) -> Any:
     def function(*args: Any) -> Any:
         from .utils import _python_dispatch
@@ -203,6 +211,7 @@ def _names() -> dict[str, Any]:
         _len_torch_dispatch_stack=_of_modes("_len_torch_dispatch_stack"),
         _pop_torch_dispatch_stack=_of_modes("_pop_mode"),
         _push_on_torch_dispatch_stack=_of_modes("_push_mode"),
+        _cpu=_processor(),
         _profiler=_tracebacks(),
         _are_functorch_transforms_active=_are_functorch_transforms_active,
         _cuda_isInBadFork=_false,

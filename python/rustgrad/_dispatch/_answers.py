@@ -14,7 +14,8 @@ from . import _classes
 from .._recording._keys import op_key
 from ..storage import UntypedStorage
 from ._calls import below, dispatch
-from ._stack import NoOverrides, entered
+from ._held import held, released
+from ._stack import NoOverrides
 
 __all__ = ["find"]
 
@@ -37,10 +38,9 @@ def _answers(*keys: str) -> Callable[..., Any]:
 
 @_answers("backward")
 def _backward(func: Any, self: Tensor, gradient: Any = None, *rest: Any, **named: Any) -> Any:
-    with entered():
-        if gradient is None and self.requires_grad and self.numel() == 1:
-            gradient = dispatch(ops.aten.ones_like.default, (self,), {"pin_memory": False, "memory_format": preserve_format})
-        return getattr(func, "__wrapped__", func)(self, gradient, *rest, **named)
+    if gradient is None and self.requires_grad and self.numel() == 1:
+        gradient = dispatch(ops.aten.ones_like.default, (self,), {"pin_memory": False, "memory_format": preserve_format})
+    return getattr(func, "__wrapped__", func)(self, gradient, *rest, **named)
 
 
 @_answers("device.__get__", "layout.__get__", "is_cpu.__get__", "is_meta.__get__", "is_gpu.__get__", "is_cuda.__get__")
@@ -54,6 +54,20 @@ def _get_device(func: Any, self: Tensor) -> Any:
     if not _classes.is_wrapper(self):
         return NotImplemented
     return -1 if self.device.type in ("cpu", "meta") else self.device.index or 0
+
+
+@_answers("grad.__get__", "_grad.__get__")
+def _grad_of(func: Any, self: Tensor) -> Any:
+    with NoOverrides():
+        return released(func(self))
+
+
+@_answers("grad.__set__", "_grad.__set__")
+def _set_grad(func: Any, self: Tensor, grad: Any) -> None:
+    if isinstance(grad, Tensor) and tuple(grad.shape) == tuple(self.shape):
+        grad = held(grad, _classes.is_wrapper(self))
+    with NoOverrides():
+        func(self, grad)
 
 
 @_answers("data.__get__")
@@ -202,14 +216,12 @@ def _as_subclass(func: Any, self: Tensor, cls: Any) -> Any:
 @_answers("autograd.grad", "grad")
 def _grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **named: Any) -> Any:
     from ..autograd import _engine
-    from ._held import released
 
     keys = list(inputs) if isinstance(inputs, dict) else None
     chosen = tuple(inputs.values()) if isinstance(inputs, dict) else _engine.as_tuple(inputs)
     flags = ("retain_graph", "create_graph", "allow_unused", "is_grads_batched", "materialize_grads")
-    with entered():
-        outputs = _engine.as_tuple(outputs)
-        found = _engine.gradients(outputs, chosen, keys, grad_outputs, *(named.get(name) for name in flags))
+    outputs = _engine.as_tuple(outputs)
+    found = _engine.gradients(outputs, chosen, keys, grad_outputs, *(named.get(name) for name in flags))
     if isinstance(found, dict):
         return {k: released(g) for k, g in found.items()}
     return tuple(map(released, found))

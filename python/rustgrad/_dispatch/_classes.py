@@ -87,7 +87,9 @@ def install() -> None:
     if _ops.below is None:
         from ._calls import called
 
-        _ops.below, _engine.dispatched = called, dispatched
+        from . import _held
+
+        _ops.below, _engine.dispatched, _engine.holder = called, dispatched, _held
         _engine.Opaque.wraps = staticmethod(is_wrapper)
         _engine.Opaque.declare()
         Tensor._make_subclass = staticmethod(make_subclass)

@@ -66,7 +66,8 @@ def _translated(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     key = _key_of(func)
     answer = _answers.find(key)
     if answer is not None:
-        result = answer(func, *args, **kwargs)
+        with entered():
+            result = answer(func, *args, **kwargs)
         if result is not NotImplemented:
             return result
     # Properties that are ops have lowerings: `T`, `real`.

@@ -11,7 +11,6 @@ from typing import Any
 from .._C import Tensor
 from .._ops import OpOverload, ops
 from ._calls import called
-from ._classes import is_wrapper
 
 __all__ = ["Formula", "Known", "Shape", "described", "find", "gradient_of", "run", "view_of"]
 
@@ -38,7 +37,6 @@ class Shape:
 
     def __init__(self, t: Tensor) -> None:
         self.shape, self.dtype, self.device, self.requires_grad = tuple(t.shape), t.dtype, t.device, t.requires_grad
-        self.wraps = is_wrapper(t)
         self.strides = tuple(t.stride()) if t.layout.__class__.__name__ == "layout" and str(t.layout) == "torch.strided" else ()
 
     def dim(self) -> int:

@@ -9,7 +9,7 @@ from .._C import Tensor, ops
 from . import _classes
 from ._stack import NoOverrides
 
-__all__ = ["held", "released"]
+__all__ = ["added", "held", "released", "started", "wraps"]
 
 
 class _Held(Tensor):
@@ -32,6 +32,14 @@ def held(grad: Any, wants: bool) -> Any:
     made.__dict__[_classes.PLACE] = grad.device
     made.__dict__["held"] = grad
     return made
+
+
+def started(output: Any, grad: Any) -> Any:
+    """The gradient that backward begins with at an output."""
+    return held(grad, isinstance(output, Tensor) and _classes.is_wrapper(output))
+
+
+wraps = _classes.is_wrapper
 
 
 def released(grad: Any) -> Any:

@@ -14,7 +14,6 @@ from .._ops import OpOverload, ops
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad
 from . import _classes, _formulas
-from ._held import held, released
 from ._calls import Frame, dispatch, quietly
 from ._stack import NoOverrides, state
 
@@ -198,7 +197,6 @@ class _Call:
                 f"{self.op}: the gradient of a call that __torch_dispatch__ answered is not known. Hint: wrap it in an "
                 "autograd.Function, or define __torch_function__"
             )
-        grads = tuple(map(released, grads))
         known = _formulas.Known(dict(self.shapes), ctx.needs_input_grad[1:])
         for (name, at), t, parts in zip(self.kept, ctx.saved_tensors, self.parts):
             if parts is not None:
@@ -208,7 +206,7 @@ class _Call:
                 dispatch(ops.aten.detach.default, (t,), {})
             known.put(name, at, t)
         found = known.gradients(self.formula, grads if self.count > 1 else grads[0])
-        return [held(g, shape.wraps) for g, shape in zip(found, known.forms())]
+        return found
 
 
 def _attached(op: OpOverload, formula: Any, bound: dict[str, Any], tensors: list[Tensor], result: Any) -> Any:

@@ -65,6 +65,8 @@ def _check_grad(i, out, grad, batched):
 
 # Whether ops on these tensors go to Python below autograd, once dispatch is loaded (`_dispatch`).
 dispatched: Any = None
+# The module that hands gradients with memory to tensors that wrap others, once dispatch is loaded.
+holder: Any = None
 # The class of sparse tensors, which their module sets when it is loaded: not every program needs it.
 sparse: tuple[type[Any], ...] = ()
 
@@ -103,10 +105,14 @@ def as_values(tensor):
 
 def _run(outputs, grads, keep, create, inputs, allow_unused, accumulate):
     """The engine's pass. It knows dense tensors: a sparse one stands for its values, and its gradient has its indices."""
+    if not sparse and holder is not None:
+        grads = tuple(map(holder.started, outputs, grads))
     if not sparse:
         return _C._run_backward(outputs, grads, keep, create, inputs, allow_unused, accumulate)
     from ..sparse._grads import gradient_as_values, shown
 
+    if holder is not None:
+        grads = tuple(map(holder.started, outputs, grads))
     grads = tuple(gradient_as_values(out, g) for out, g in zip(outputs, grads, strict=True))
     dense = (tuple(map(as_values, tensors)) for tensors in (outputs, inputs))
     found = _C._run_backward(next(dense), grads, keep, create, next(dense), allow_unused, accumulate)

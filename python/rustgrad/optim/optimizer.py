@@ -140,7 +140,9 @@ def numbers(*names: str, **pairs: tuple[str, str]) -> tuple[tuple[str, str, int 
 
 def with_grad(group):
     """(parameters, gradients) of a group, without those that have no gradient."""
-    return tensors_with_grad(group["params"])
+    params, grads = tensors_with_grad(group["params"])
+    # A wrapper's gradient may be a tensor with memory.
+    return (params, grads) if _engine.holder is None else (params, [*map(_engine.holder.released, grads)])
 
 
 def _has_sparse_grad(param):
