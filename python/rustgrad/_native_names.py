@@ -112,9 +112,7 @@ def _is_alias_of(tensor: Any, other: Any) -> bool:
 
 
 def _get_default_device() -> str:
-    from ._settings import get_default_device
-
-    return str(get_default_device())
+    return str(rustgrad.get_default_device())
 
 
 class _Switch:

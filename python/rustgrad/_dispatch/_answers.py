@@ -13,6 +13,7 @@ from .._ops import ops
 from . import _classes
 from .._recording._keys import op_key
 from ..storage import UntypedStorage
+from ..autograd.grad_mode import no_grad
 from ._calls import below, dispatch
 from ._held import held, released
 from ._stack import NoOverrides
@@ -130,7 +131,8 @@ def _deepcopy(func: Any, self: Tensor, memo: Any) -> Any:
     if not self.is_leaf:
         with NoOverrides():
             return func(self, memo)
-    made = dispatch(ops.aten.clone.default, (self.detach(),), {})
+    with no_grad():
+        made = dispatch(ops.aten.clone.default, (self,), {})
     if type(made) is not type(self):
         raise RuntimeError(
             "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that properly "
