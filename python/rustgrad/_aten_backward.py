@@ -209,7 +209,9 @@ def select_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, i
     return grad_output.new_zeros(tuple(input_sizes)).select_scatter(grad_output, dim, index)
 
 
-def slice_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int) -> Tensor:
+def slice_backward(
+    grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
+) -> Tensor:
     """Zeros of a shape, with the gradient in a slice of a dimension."""
     return grad_output.new_zeros(tuple(input_sizes)).slice_scatter(grad_output, dim, start, end, step)
 

@@ -79,7 +79,9 @@ _NAMES: dict[str, dict[str, str]] = {
         "futures": "Future",
     },
     "jit.annotations": {"_jit_internal": "is_dict is_list is_optional is_tuple is_union"},
-    "sparse": {"_wrapper_names": "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS"},
+    "sparse": {
+        "_wrapper_names": "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS"
+    },
     "nn": {".": "_reduction common_types intrinsic qat quantizable quantized"},
     "nn.functional": {
         "_wrapper_names": "ScalingType scaled_grouped_mm",

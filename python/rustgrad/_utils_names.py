@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from . import _utils
-from ._base import Tensor, empty_strided, ops
+from ._base import Tensor, ops
 from .overrides import handle_torch_function, has_torch_function
 
 __all__: list[str] = []

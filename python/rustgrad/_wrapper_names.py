@@ -18,14 +18,19 @@ def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
 
 
 ScalingType = enum.Enum(
-    "ScalingType", "TensorWise RowWise BlockWise1x16 BlockWise1x32 BlockWise1x128 BlockWise128x128", module=__name__, start=0
+    "ScalingType",
+    "TensorWise RowWise BlockWise1x16 BlockWise1x32 BlockWise1x128 BlockWise128x128",
+    module=__name__,
+    start=0,
 )
 ScalingType.__doc__ = """How products with scales take them. Only names: there are no such products."""
 
 
 def scaled_grouped_mm(*args: Any, **kwargs: Any) -> NoReturn:
     """NotImplementedError: products of groups with scales are kernels of CUDA."""
-    raise NotImplementedError("nn.functional.scaled_grouped_mm: there is no such kernel here; use torch.mm for each group")
+    raise NotImplementedError(
+        "nn.functional.scaled_grouped_mm: there is no such kernel here; use torch.mm for each group"
+    )
 
 
 class AsyncCollectiveTensor:

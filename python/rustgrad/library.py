@@ -61,7 +61,11 @@ def _schema_type(kind, where):
         return f"{_schema_type(inner[0], where)}[]"
     if origin is not None and type(None) in inner and len(inner) == 2:
         return f"{_schema_type(next(k for k in inner if k is not type(None)), where)}?"
-    if origin in (typing.Union, types.UnionType) and type(None) in inner and set(inner) <= {int, float, bool, type(None)}:
+    if (
+        origin in (typing.Union, types.UnionType)
+        and type(None) in inner
+        and set(inner) <= {int, float, bool, type(None)}
+    ):
         return "Scalar?"
     if kind in (int | float, int | float | bool, typing.Union[int, float, bool], typing.Union[int, float]):  # noqa: UP007
         return "Scalar"

@@ -18,7 +18,9 @@ _ALIAS = re.compile(r"\w+\((\w+)(!?)[^)]*\)")
 # Views here whose schema does not say so: they may be copies.
 _MAYBE = frozenset(("contiguous", "reshape", "to", "_unsafe_view"))
 # Ops that change the form of a tensor in place.
-_FORMS = frozenset("squeeze_ unsqueeze_ t_ transpose_ as_strided_ swapaxes_ swapdims_ detach_ resize_ resize_as_ set_".split())
+_FORMS = frozenset(
+    "squeeze_ unsqueeze_ t_ transpose_ as_strided_ swapaxes_ swapdims_ detach_ resize_ resize_as_ set_".split()
+)
 
 
 @functools.cache

@@ -6,14 +6,14 @@ import copy as copying
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C, _utils
+from .. import _utils
 from .._C import Size, Tensor
 from .._formats import preserve_format, strided
 from .._ops import ops
-from . import _classes
 from .._recording._keys import op_key
-from ..storage import UntypedStorage
 from ..autograd.grad_mode import no_grad
+from ..storage import UntypedStorage
+from . import _classes
 from ._calls import below, dispatch
 from ._held import held, released
 from ._stack import NoOverrides
@@ -40,7 +40,9 @@ def _answers(*keys: str) -> Callable[..., Any]:
 @_answers("backward")
 def _backward(func: Any, self: Tensor, gradient: Any = None, *rest: Any, **named: Any) -> Any:
     if gradient is None and self.requires_grad and self.numel() == 1:
-        gradient = dispatch(ops.aten.ones_like.default, (self,), {"pin_memory": False, "memory_format": preserve_format})
+        gradient = dispatch(
+            ops.aten.ones_like.default, (self,), {"pin_memory": False, "memory_format": preserve_format}
+        )
     return getattr(func, "__wrapped__", func)(self, gradient, *rest, **named)
 
 
@@ -88,7 +90,9 @@ def _memory(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
     if name == "data_ptr":
         self.numel()
         return 0
-    raise RuntimeError(f"{name}: .{name}() is not supported for tensor subclasses. Hint: convert the parts of {type(self).__name__}")
+    raise RuntimeError(
+        f"{name}: .{name}() is not supported for tensor subclasses. Hint: convert the parts of {type(self).__name__}"
+    )
 
 
 @_answers("__iter__")
@@ -235,7 +239,18 @@ def _to_dense(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
     return self if _classes.is_wrapper(self) and self.layout is strided and not args and not kwargs else NotImplemented
 
 
-@_answers("shape.__get__", "size", "numel", "nelement", "dim", "ndim.__get__", "__len__", "stride", "is_contiguous", "storage_offset")
+@_answers(
+    "shape.__get__",
+    "size",
+    "numel",
+    "nelement",
+    "dim",
+    "ndim.__get__",
+    "__len__",
+    "stride",
+    "is_contiguous",
+    "storage_offset",
+)
 def _form(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The form of a tensor whose class is asked for it."""
     if _classes.ASKED not in self.__dict__:
@@ -275,5 +290,13 @@ def _kept_out(func: Any, *args: Any, **kwargs: Any) -> Any:
         return func(*args, **kwargs)
 
 
-for _name in ("_make_subclass", "manual_seed", "is_tensor", "get_default_dtype", "_use_count", "resize_", "share_memory_"):
+for _name in (
+    "_make_subclass",
+    "manual_seed",
+    "is_tensor",
+    "get_default_dtype",
+    "_use_count",
+    "resize_",
+    "share_memory_",
+):
     _table[_name] = _kept_out

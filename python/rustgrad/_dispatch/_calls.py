@@ -81,7 +81,9 @@ def dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         state.records = records
 
 
-def _taken_apart(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor], wraps: bool) -> Any:
+def _taken_apart(
+    op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor], wraps: bool
+) -> Any:
     from . import _composites
 
     parts = _composites.find(op)
@@ -143,7 +145,12 @@ def _checked(op: Any, result: Any) -> Any:
         RuntimeError: it is something else.
     """
     schema = op._schema
-    if schema is not None and len(schema.returns) == 1 and schema.returns[0].startswith("Tensor") and "[" not in schema.returns[0]:
+    if (
+        schema is not None
+        and len(schema.returns) == 1
+        and schema.returns[0].startswith("Tensor")
+        and "[" not in schema.returns[0]
+    ):
         if not isinstance(result, Tensor) and result is not None and op.namespace == "aten":
             raise RuntimeError(
                 f"Unable to cast {result!r} to Tensor: {op} returns a tensor, and __torch_dispatch__ returned {type(result).__name__}"
@@ -180,7 +187,9 @@ def _is_default(argument: Any, value: Any) -> bool:
         return value is usual
     if isinstance(value, (list, tuple)):
         return isinstance(usual, list) and list(value) == usual and not any(isinstance(v, Tensor) for v in value)
-    return isinstance(value, (int, float, complex, str)) and bool(value == usual)
+    # Zero as a float is no default of 0, of whatever number a Scalar is.
+    same = argument.kind == "float" or type(value) is type(usual)
+    return same and isinstance(value, (int, float, complex, str)) and bool(value == usual)
 
 
 def _asked(handler: Callable[..., Any], op: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -238,7 +247,9 @@ def run(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors = tensors_in(args, kwargs)
     if not state.disabled and any(_classes.is_wrapper(t) for t in tensors):
         kinds = sorted({type(t).__name__ for t in tensors if _classes.is_wrapper(t)})
-        raise NotImplementedError(f"{op}: no implementation found for {', '.join(kinds)}, which has no memory of its own")
+        raise NotImplementedError(
+            f"{op}: no implementation found for {', '.join(kinds)}, which has no memory of its own"
+        )
     frame = state.frames[-1] if state.frames and not state.disabled else None
     if frame is not None and frame.takes(op, tensors):
         frame.done = True
@@ -254,7 +265,11 @@ def _plainly(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> An
     with NoOverrides():
         result = function(*args, **kwargs)
     # Results of ops have no names; those of functions get them back in `_entry`.
-    return tuple(result) if isinstance(result, tuple) and type(result) is not tuple and type(result).__module__ == _NAMED else result
+    return (
+        tuple(result)
+        if isinstance(result, tuple) and type(result) is not tuple and type(result).__module__ == _NAMED
+        else result
+    )
 
 
 def quietly(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:

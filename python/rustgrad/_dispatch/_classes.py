@@ -85,9 +85,8 @@ class _Slot:
 def install() -> None:
     """Lets ops that are called by name, and blocks without overrides, know of dispatch."""
     if _ops.below is None:
-        from ._calls import called
-
         from . import _held
+        from ._calls import called
 
         _ops.below, _engine.dispatched, _engine.holder = called, dispatched, _held
         _engine.Opaque.wraps = staticmethod(is_wrapper)
@@ -99,7 +98,7 @@ def install() -> None:
 
 def dispatched(tensors: Any) -> bool:
     """Whether ops on these tensors go to a mode or a class."""
-    return bool(state.active()) or any(dispatches(type(t)) for t in tensors)
+    return not state.disabled and (bool(state.modes) or any(dispatches(type(t)) for t in tensors))
 
 
 def is_wrapper(value: Any) -> bool:
@@ -247,7 +246,11 @@ def _ask(made: Tensor, policy: str | None, device: bool, layout: bool) -> None:
     """Notes which questions about a tensor go to its class."""
     if policy not in (None, "sizes", "strides"):
         raise RuntimeError(f"Unknown sizes_strides_policy: {policy}; expected strides or sizes")
-    asked = {name for name, on in (("device", device), ("layout", layout), ("strides", policy), ("sizes", policy == "sizes")) if on}
+    asked = {
+        name
+        for name, on in (("device", device), ("layout", layout), ("strides", policy), ("sizes", policy == "sizes"))
+        if on
+    }
     if asked:
         made.__dict__[ASKED] = asked
 

@@ -125,7 +125,9 @@ def _flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 def _dim(self: Tensor, d: int) -> int:
     if not -self.dim() <= d < self.dim():
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got {d})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got {d})"
+        )
     return d % self.dim()
 
 
@@ -212,7 +214,9 @@ def _split_sizes(self: Any, sizes: Any, dim: int = 0) -> Any:
 # --- dtypes and devices
 
 
-def converted(self: Tensor, copy: bool = False, memory_format: Any = None, non_blocking: bool = False, **named: Any) -> Tensor:
+def converted(
+    self: Tensor, copy: bool = False, memory_format: Any = None, non_blocking: bool = False, **named: Any
+) -> Tensor:
     """A tensor of another dtype, or on another device; itself if it is as wanted."""
     wanted = {k: v for k, v in named.items() if v is not None and k in ("dtype", "device", "layout")}
     device = wanted.get("device")
@@ -372,7 +376,9 @@ def _contracted(one: str, left: Tensor, two: str, right: Tensor, later: str) -> 
         shape = [_product(sizes[c] for c in group) for group in groups]
         return reshaped(t if order == sorted(order) else run(aten.permute.default, t, order), shape)
 
-    product = run(aten.bmm.default, matrices(left, one, batch, rows, inner), matrices(right, two, batch, inner, columns))
+    product = run(
+        aten.bmm.default, matrices(left, one, batch, rows, inner), matrices(right, two, batch, inner, columns)
+    )
     made = [*batch, *rows, *columns]
     return "".join(made), run(aten.view.default, product, [sizes[c] for c in made])
 
@@ -393,12 +399,16 @@ def _tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
         size *= self.shape[d]
     left = reshaped(run(aten.permute.default, self, rest_one + one), [-1, size])
     right = reshaped(run(aten.permute.default, other, two + rest_two), [size, -1])
-    return reshaped(run(aten.mm.default, left, right), [*(self.shape[d] for d in rest_one), *(other.shape[d] for d in rest_two)])
+    return reshaped(
+        run(aten.mm.default, left, right), [*(self.shape[d] for d in rest_one), *(other.shape[d] for d in rest_two)]
+    )
 
 
 @part_of(aten.hstack.default)
 def _hstack(tensors: Any) -> Any:
-    return run(aten.cat.default, list(tensors), 0 if tensors[0].dim() < 2 else 1) if tensors[0].dim() else NotImplemented
+    return (
+        run(aten.cat.default, list(tensors), 0 if tensors[0].dim() < 2 else 1) if tensors[0].dim() else NotImplemented
+    )
 
 
 @part_of(aten.vstack.default)

@@ -332,12 +332,16 @@ def _attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_
     return run(aten._scaled_dot_product_flash_attention_for_cpu.default, query, key, value, *flags, **named)[0]
 
 
-def _attention_by_steps(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any) -> Any:
+def _attention_by_steps(
+    query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any
+) -> Any:
     factor = math.sqrt(query.shape[-1] ** -0.5 if scale is None else scale)
     turned = run(aten.transpose.int, key, -2, -1)
     scores = _matmul(run(aten.mul.Tensor, query, factor), run(aten.mul.Tensor, turned, factor))
     if is_causal:
-        mask = run(aten.tril.default, run(aten.ones.default, list(scores.shape[-2:]), dtype=_C.bool, device=query.device))
+        mask = run(
+            aten.tril.default, run(aten.ones.default, list(scores.shape[-2:]), dtype=_C.bool, device=query.device)
+        )
     if mask is not None and mask.dtype == _C.bool:
         hidden = run(aten.logical_not.default, mask)
         scores = run(aten.masked_fill.Scalar, scores, hidden, float("-inf"))

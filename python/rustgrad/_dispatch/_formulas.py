@@ -37,7 +37,9 @@ class Shape:
 
     def __init__(self, t: Tensor) -> None:
         self.shape, self.dtype, self.device, self.requires_grad = tuple(t.shape), t.dtype, t.device, t.requires_grad
-        self.strides = tuple(t.stride()) if t.layout.__class__.__name__ == "layout" and str(t.layout) == "torch.strided" else ()
+        self.strides = (
+            tuple(t.stride()) if t.layout.__class__.__name__ == "layout" and str(t.layout) == "torch.strided" else ()
+        )
 
     def dim(self) -> int:
         """The number of dimensions."""

@@ -80,7 +80,9 @@ def _extreme(c: Any, g: Any) -> Any:
     found = {}
     for name, value in (("self", c.self_), ("other", c.other)):
         if c.needs(name):
-            lost = run(aten.logical_or.default, run(aten.ne.Tensor, c.result, value), run(aten.eq.Tensor, c.self_, c.other))
+            lost = run(
+                aten.logical_or.default, run(aten.ne.Tensor, c.result, value), run(aten.eq.Tensor, c.self_, c.other)
+            )
             found[name] = c.fitted(name, run(aten.add.Tensor, run(aten.masked_fill.Scalar, g, lost, 0), half))
     return found
 
@@ -133,7 +135,9 @@ def _lerp(c: Any, g: Any) -> Any:
 def _pow(c: Any, g: Any) -> Any:
     if c.exponent == 0:
         return {"self": run(aten.zeros_like.default, g)}
-    power = run(aten.pow.Tensor_Scalar, c.self_, c.exponent - 1.0 if not isinstance(c.exponent, complex) else c.exponent - 1)
+    power = run(
+        aten.pow.Tensor_Scalar, c.self_, c.exponent - 1.0 if not isinstance(c.exponent, complex) else c.exponent - 1
+    )
     return {"self": c.fitted("self", _times(g, run(aten.mul.Scalar, power, float(c.exponent))))}
 
 
@@ -209,7 +213,9 @@ def _clamp(c: Any, g: Any) -> Any:
 def _spread(c: Any, g: Any, dim: Any, keepdim: bool) -> Any:
     """A gradient at all places of the dimensions that were summed."""
     shape = list(c.shape("self").shape)
-    dims = sorted({d % len(shape) for d in ([dim] if isinstance(dim, int) else dim or range(len(shape)))}) if shape else []
+    dims = (
+        sorted({d % len(shape) for d in ([dim] if isinstance(dim, int) else dim or range(len(shape)))}) if shape else []
+    )
     if not keepdim:
         for d in dims if dim or isinstance(dim, int) else ():
             g = run(aten.unsqueeze.default, g, d)
@@ -361,7 +367,11 @@ def _one_plus(a: Any, sign: int = 1) -> Any:
 _by("tan", "result", lambda c, g: _times(g, _one_plus(_square(c.result))))
 _by("atan", "self", lambda c, g: run(aten.div.Tensor, g, _one_plus(_square(c.self_))))
 _by("asin", "self", lambda c, g: _times(g, run(aten.rsqrt.default, _one_plus(_square(c.self_), -1))))
-_by("acos", "self", lambda c, g: _times(run(aten.neg.default, g), run(aten.rsqrt.default, _one_plus(_square(c.self_), -1))))
+_by(
+    "acos",
+    "self",
+    lambda c, g: _times(run(aten.neg.default, g), run(aten.rsqrt.default, _one_plus(_square(c.self_), -1))),
+)
 _by("sinh", "self", lambda c, g: _times(g, run(aten.cosh.default, c.self_)))
 _by("cosh", "self", lambda c, g: _times(g, run(aten.sinh.default, c.self_)))
 _by("erf", "self", lambda c, g: _times(run(aten.mul.Scalar, g, 1.1283791670955126), run(aten.exp.default, run(aten.neg.default, _square(c.self_)))))  # fmt: skip
@@ -469,7 +479,9 @@ def _logsumexp(c: Any, g: Any) -> Any:
 @gradient_of(aten.linalg_vector_norm.default, saves="self result")
 def _vector_norm(c: Any, g: Any) -> Any:
     if c.ord != 2:
-        raise NotImplementedError(f"aten.linalg_vector_norm: the gradient of the norm of order {c.ord} is not known to dispatch")
+        raise NotImplementedError(
+            f"aten.linalg_vector_norm: the gradient of the norm of order {c.ord} is not known to dispatch"
+        )
     result, count = c.result, len(c.shape("self").shape)
     if not c.keepdim and c.dim is not None:
         for d in sorted(d % count for d in c.dim):

@@ -104,7 +104,9 @@ def _group_norm(c: Any, g: Any) -> Any:
 def _batch_norm(c: Any, g: Any) -> Any:
     names = ("input", "weight", "bias")
     known = (c.input, c.weight, c.running_mean, c.running_var, c.result1, c.result2)
-    return _several(c, run(aten.native_batch_norm_backward.default, g[0], *known, c.training, c.eps, _mask(c, *names)), *names)
+    return _several(
+        c, run(aten.native_batch_norm_backward.default, g[0], *known, c.training, c.eps, _mask(c, *names)), *names
+    )
 
 
 @gradient_of(aten.convolution.default, saves="input weight")

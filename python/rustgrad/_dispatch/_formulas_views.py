@@ -100,7 +100,9 @@ def _joined(c: Any, grads: Any, sizes: list[int], dim: int) -> Any:
     like = next(g for g in grads if g is not None)
     shape = list(c.shape("self").shape)
     parts = [
-        g if g is not None else run(aten.zeros.default, [*shape[:dim], n, *shape[dim + 1 :]], dtype=like.dtype, device=like.device)
+        g
+        if g is not None
+        else run(aten.zeros.default, [*shape[:dim], n, *shape[dim + 1 :]], dtype=like.dtype, device=like.device)
         for g, n in zip(grads, sizes)
     ]
     return {"self": run(aten.cat.default, parts, dim)}
@@ -128,7 +130,9 @@ def _unbind(c: Any, g: Any) -> Any:
     grads = _listed(g)
     like = next(x for x in grads if x is not None)
     shape = list(like.shape)
-    parts = [x if x is not None else run(aten.zeros.default, shape, dtype=like.dtype, device=like.device) for x in grads]
+    parts = [
+        x if x is not None else run(aten.zeros.default, shape, dtype=like.dtype, device=like.device) for x in grads
+    ]
     return {"self": run(aten.stack.default, parts, c.dim)}
 
 
@@ -192,7 +196,11 @@ def _repeat(c: Any, g: Any) -> Any:
     shape = [1] * (len(repeats) - len(shape)) + shape
     apart = [n for pair in zip(repeats, shape) for n in pair]
     made = run(aten.sum.dim_IntList, run(aten.view.default, g, apart), list(range(0, len(apart), 2)))
-    return {"self": made if tuple(made.shape) == c.shape("self").shape else run(aten.view.default, made, list(c.shape("self").shape))}
+    return {
+        "self": made
+        if tuple(made.shape) == c.shape("self").shape
+        else run(aten.view.default, made, list(c.shape("self").shape))
+    }
 
 
 @gradient_of(aten.tril.default)

@@ -211,7 +211,9 @@ class _Call:
 
 def _attached(op: OpOverload, formula: Any, bound: dict[str, Any], tensors: list[Tensor], result: Any) -> Any:
     results = list(result) if isinstance(result, (list, tuple)) else [result]
-    places = [i for i, t in enumerate(results) if isinstance(t, Tensor) and (t.dtype.is_floating_point or t.dtype.is_complex)]
+    places = [
+        i for i, t in enumerate(results) if isinstance(t, Tensor) and (t.dtype.is_floating_point or t.dtype.is_complex)
+    ]
     if not places or all(results[i].requires_grad and not results[i].is_leaf for i in places):
         return result
     if formula is None and not any(map(_classes.is_wrapper, [*tensors, *(results[i] for i in places)])):
@@ -230,7 +232,9 @@ def _with_parts(t: Tensor, kind: Any, parts: dict[str, Any]) -> Tensor:
     if type(t) is kind and _classes.is_wrapper(t):
         return t
     with _classes.disabled(), NoOverrides():
-        made = _C._as_subclass(t, kind) if _C.is_grad_enabled() and t.requires_grad else _C._make_subclass(kind, t, False)
+        made = (
+            _C._as_subclass(t, kind) if _C.is_grad_enabled() and t.requires_grad else _C._make_subclass(kind, t, False)
+        )
     made.__dict__.update(parts)
     return made
 
@@ -312,5 +316,3 @@ def _filled(value: Any, source: Any) -> Any:
     if isinstance(value, list):
         return [_filled(v, source) for v in value]
     return value
-
-
