@@ -151,7 +151,9 @@ class TorchFunctionMode:
 
 
 def _get_current_function_mode_stack():
-    return [_C._get_function_stack_at(level) for level in range(_C._len_torch_function_stack())]
+    modes = (_C._get_function_stack_at(level) for level in range(_C._len_torch_function_stack()))
+    # Dispatch below autograd has one of its own.
+    return [mode for mode in modes if not hasattr(mode, "_is_of_dispatch")]
 
 
 def _get_current_function_mode():

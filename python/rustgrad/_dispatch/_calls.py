@@ -12,7 +12,7 @@ from ..autograd import _engine
 from ..autograd.grad_mode import no_grad, set_grad_enabled
 from ..overrides import handle_torch_function
 from . import _classes
-from ._stack import NoOverrides, entered, entry, state
+from ._stack import NoOverrides, entered, is_mode_enabled, state
 
 __all__ = ["called", "dispatch", "run", "tensors_in"]
 
@@ -30,13 +30,9 @@ def tensors_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
 
 def called(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of an op by its name in `torch.ops`: functions may be overridden, then it is dispatched."""
-    depth = _C._len_torch_function_stack()
-    hidden = depth > 1 or (depth == 1 and _C._get_function_stack_at(0) is not entry)
     tensors = tensors_in(args, kwargs)
-    if (hidden and not _C._is_torch_function_all_disabled()) or _overriding(tensors):
-        given = (*args, *kwargs.values(), *tensors)
-        if not depth or hidden or _overriding(tensors):
-            return _offered(op, given, args, kwargs)
+    if is_mode_enabled() or _overriding(tensors):
+        return handle_torch_function(op, (*args, *kwargs.values(), *tensors), *args, **kwargs)
     if isinstance(op, OpOverloadPacket):
         if not state.active() and not _dispatching(tensors):
             return run(op, args, kwargs)
@@ -44,11 +40,6 @@ def called(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
         return resolve(op, args, kwargs)
     return dispatch(op, args, kwargs)
-
-
-def _offered(op: Any, given: Any, args: Any, kwargs: Any) -> Any:
-    """A call offered to modes of functions and to classes with a `__torch_function__` of their own."""
-    return handle_torch_function(op, given, *args, **kwargs)
 
 
 def _overriding(tensors: list[Tensor]) -> bool:

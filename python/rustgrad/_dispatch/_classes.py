@@ -11,7 +11,15 @@ from .. import _C, _formats, _ops
 from .._C import Tensor, ops
 from ..autograd import _engine
 from ..autograd.grad_mode import set_grad_enabled
-from ._stack import DisableTorchFunction, DisableTorchFunctionSubclass, entry, place, state
+from ._stack import (
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    entry,
+    is_all_disabled,
+    is_mode_enabled,
+    place,
+    state,
+)
 
 __all__ = ["disabled", "dispatches", "install", "is_wrapper", "make_wrapper", "register", "takers"]
 
@@ -94,6 +102,8 @@ def install() -> None:
         Tensor._make_subclass = staticmethod(make_subclass)
         _C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass  # type: ignore[misc, assignment]
         _C.DisableTorchFunction = DisableTorchFunction  # type: ignore[misc, assignment]
+        _C._is_torch_function_all_disabled = is_all_disabled
+        _C._is_torch_function_mode_enabled = is_mode_enabled
 
 
 def dispatched(tensors: Any) -> bool:

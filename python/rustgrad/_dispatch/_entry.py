@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import return_types
+from .. import _C, return_types
 from .._C import Tensor
 from .._ops import OpOverload, OpOverloadPacket, ops
 from .._recording._calls import inside, plain_number
@@ -43,6 +43,13 @@ def _key_of(function: Any) -> str:
 
 def of_mode(func: Any, types: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call that no mode of functions has taken; NotImplemented where a class with a `__torch_function__` is to be asked first."""
+    if state.hidden:
+        if _C._is_torch_function_enabled():
+            # In a block that enables what the one around it disables.
+            return func(*args, **kwargs)
+        if not state.active() and not _classes.takers(tensors_in(args, kwargs)):
+            with NoOverrides():
+                return func(*args, **kwargs)
     if any(_classes.overrides_functions(kind) for kind in types):
         return NotImplemented
     if not state.active() and not _classes.takers(tensors_in(args, kwargs)):

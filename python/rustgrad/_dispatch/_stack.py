@@ -23,6 +23,7 @@ class State(threading.local):
         modes (list): the modes, innermost last.
         disabled (int): in how many blocks without dispatch.
         through (int): in how many functions of wrappers that are taken apart, whose gradients may be wrappers.
+        hidden (int): in how many blocks in which nothing overrides functions.
         records (bool): whether autograd recorded around the call that is answered.
         frames (list): calls whose op, once it runs, is recorded by autograd itself.
     """
@@ -32,6 +33,7 @@ class State(threading.local):
         self.disabled = 0
         self.frames: list[Any] = []
         self.through = 0
+        self.hidden = 0
         self.records = True
 
     def active(self) -> list[Any]:
@@ -45,6 +47,8 @@ state = State()
 class Entry:
     """The mode of functions below all others, through which calls come to dispatch."""
 
+    _is_of_dispatch = True
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         from ._entry import of_mode
 
@@ -56,7 +60,7 @@ entry = Entry()
 
 def is_entered() -> bool:
     """Whether calls of functions come to the entry."""
-    return _C._len_torch_function_stack() > 0 and _C._get_function_stack_at(0) is entry
+    return any(_C._get_function_stack_at(level) is entry for level in range(_C._len_torch_function_stack()))
 
 
 def place(present: bool) -> None:
@@ -112,6 +116,19 @@ class _Below:
         block.__exit__(*raised)
 
 
+_all_disabled, _length = _C._is_torch_function_all_disabled, _C._len_torch_function_stack
+
+
+def is_all_disabled() -> bool:
+    """Whether neither classes nor modes are asked about functions in this thread."""
+    return _all_disabled() or (state.hidden > 0 and not _C._is_torch_function_enabled())
+
+
+def is_mode_enabled() -> bool:
+    """Whether this thread is in a mode of functions that is asked."""
+    return not is_all_disabled() and _length() > is_entered()
+
+
 class DisableTorchFunctionSubclass(_Below):
     """A block in which subclasses of `Tensor` override no functions; their `__torch_dispatch__` is asked."""
 
@@ -125,18 +142,14 @@ class DisableTorchFunction:
         self._left: list[Any] = []
 
     def __enter__(self) -> None:
-        modes = []
-        while (mode := _C._pop_torch_function_mode()) is not None:
-            modes.append(mode)
         block = NoClasses()
         block.__enter__()
+        # Above the others, which are not asked then.
         _C._push_torch_function_mode(entry)
-        self._left.append((block, modes))
+        state.hidden += 1
+        self._left.append(block)
 
     def __exit__(self, *raised: Any) -> None:
-        block, modes = self._left.pop()
-        block.__exit__(*raised)
-        while _C._pop_torch_function_mode() is not None:
-            pass
-        for mode in reversed(modes):
-            _C._push_torch_function_mode(mode)
+        state.hidden -= 1
+        _C._pop_torch_function_mode()
+        self._left.pop().__exit__(*raised)
