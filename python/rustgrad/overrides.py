@@ -41,6 +41,8 @@ _disabled = _C._disabled_torch_function_impl
 # Classes that override nothing, so that an ordinary call asks no further.
 _PLAIN: set[type] = {Tensor, Size, _C.dtype, _C.device, bool, int, float, complex, str, type(None)}
 _mode_entered = _C._is_torch_function_mode_enabled
+# Whether it is a mode that is entered, or an argument's ops go to Python below autograd; set once that is loaded.
+_asked_below: Callable[[Iterable[Any]], bool] | None = None
 
 
 def _overrides(kind):
@@ -52,7 +54,7 @@ def _overrides(kind):
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an argument's class overrides functions, or a mode is entered."""
     if _mode_entered():
-        return True
+        return _asked_below is None or _asked_below(relevant_args)
     kinds = {*map(type, relevant_args)} - _PLAIN
     return bool(kinds) and _C._is_torch_function_enabled() and any(_overrides(kind) for kind in kinds)
 

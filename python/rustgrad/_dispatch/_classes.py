@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from .. import _C, _formats, _ops
+from .. import _C, _formats, _ops, overrides
 from .._C import Tensor, ops
 from ..autograd import _engine
 from ..autograd.grad_mode import set_grad_enabled
@@ -97,6 +97,7 @@ def install() -> None:
         from ._calls import called
 
         _ops.below, _engine.dispatched, _engine.holder = called, dispatched, _held
+        overrides._asked_below = asked_below
         _engine.Opaque.wraps = staticmethod(is_wrapper)
         _engine.Opaque.declare()
         Tensor._make_subclass = staticmethod(make_subclass)
@@ -109,6 +110,11 @@ def install() -> None:
 def dispatched(tensors: Any) -> bool:
     """Whether ops on these tensors go to a mode or a class."""
     return not state.disabled and (bool(state.modes) or any(dispatches(type(t)) for t in tensors))
+
+
+def asked_below(values: Any) -> bool:
+    """Whether a mode of functions is asked, or ops on these arguments go to a mode or a class."""
+    return is_mode_enabled() or dispatched(values)
 
 
 def is_wrapper(value: Any) -> bool:
