@@ -81,6 +81,7 @@ class OpOverload:
         self.__name__ = f"{packet.__name__}.{overload}"
         self.__qualname__ = self.__name__
         self.__module__ = f"torch._ops.{packet._namespace}"
+        self._known: Any = None
 
     @property
     def _overloadpacket(self) -> OpOverloadPacket:
@@ -131,9 +132,15 @@ class OpOverload:
     @property
     def _schema(self) -> Any:
         """The arguments and results; None where they are not known."""
+        if self._known is not None:
+            return self._known
         from ._schema import find
 
-        return find(self.namespace, self.overloadpacket.__name__, self._overload)
+        found = find(self.namespace, self.overloadpacket.__name__, self._overload)
+        if self.namespace == "aten":
+            # That of a program's op may change.
+            self._known = found
+        return found
 
     def name(self) -> str:
         """`aten::relu.default` without the overload that has no name."""

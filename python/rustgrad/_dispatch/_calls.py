@@ -117,7 +117,7 @@ def below(
             return _checked(op, result)
         refused.append(f"mode object {mode!r}")
     for t in taking:
-        result = _asked(type(t).__torch_dispatch__, op, types, args, kwargs)
+        result = _asked(t.__torch_dispatch__, op, types, args, kwargs)
         if result is not NotImplemented:
             result = _checked(op, result)
             return _aliased(op, args, result) if shares else result

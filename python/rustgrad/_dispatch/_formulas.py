@@ -147,8 +147,15 @@ def _shapes_in(values: dict[str, Any]) -> Iterator[Shape]:
 
 
 def run(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """Calls an op."""
-    return called(op, args, kwargs)
+    """Calls an op.
+
+    Raises:
+        RuntimeError: the `__torch_dispatch__` of a class returns None.
+    """
+    result = called(op, args, kwargs)
+    if result is None:
+        raise RuntimeError(f"{op}: a gradient needs its result; expected a tensor, but got None from __torch_dispatch__")
+    return result
 
 
 def summed(grad: Any, shape: tuple[int, ...]) -> Any:
