@@ -154,7 +154,9 @@ def run(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """
     result = called(op, args, kwargs)
     if result is None:
-        raise RuntimeError(f"{op}: a gradient needs its result; expected a tensor, but got None from __torch_dispatch__")
+        raise RuntimeError(
+            f"{op}: a gradient needs its result; expected a tensor, but got None from __torch_dispatch__"
+        )
     return result
 
 
