@@ -3,6 +3,7 @@
 Which ops a mode sees is compared with what PyTorch records (`golden/dispatch.json`), gradients with those without a mode.
 """
 
+import contextlib
 import copy
 import importlib
 import io
@@ -410,10 +411,23 @@ def test_a_training_step_under_a_mode_has_the_same_numbers():
                 optimizer.step()
         return [loss, *model.state_dict().values()]
 
-    import contextlib
-
     for a, b in zip(train(Log()), train(contextlib.nullcontext()), strict=True):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", [Log, None], ids=["mode", "none"])
+def test_autocast_casts_whole_ops(mode):
+    def run(context):
+        torch.manual_seed(0)
+        model, x = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 3)), torch.randn(4, 8)
+        with context, torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = F.cross_entropy(model(x), torch.tensor([0, 1, 2, 0]))
+        loss.backward()
+        return [loss.detach(), *(p.grad for p in model.parameters())]
+
+    nothing = contextlib.nullcontext()
+    for a, b in zip(run(mode() if mode else nothing), run(nothing), strict=True):
+        assert a.dtype is torch.float32 and torch.equal(a, b)
 
 
 # --- wrappers

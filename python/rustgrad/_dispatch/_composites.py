@@ -25,9 +25,25 @@ def find(op: OpOverload) -> Callable[..., Any] | None:
     """What takes an op apart; None for one that modes and classes see. It may return NotImplemented: of these arguments it is seen."""
     _load()
     if op.namespace == "aten":
-        return _table.get(op)
+        found = _table.get(op)
+        # Autocast casts the arguments of the whole op, others than those of its parts.
+        whole = found is not None and is_autocast_on() and op.overloadpacket.__name__ in _AUTOCAST
+        return None if whole else found
     kernel = op.overloadpacket._function
     return functools.partial(_of_program, kernel) if isinstance(kernel, CustomOpDef) and kernel._is_composite else None
+
+
+_AUTOCAST = frozenset(
+    """layer_norm group_norm batch_norm instance_norm softmax log_softmax log_sigmoid nll_loss_nd cross_entropy_loss l1_loss kl_div
+    scaled_dot_product_attention upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d
+    upsample_trilinear3d upsample_bicubic2d pad max_pool2d max_pool3d avg_pool1d adaptive_avg_pool1d adaptive_avg_pool2d
+    adaptive_avg_pool3d einsum tensordot linalg_norm std var std_mean var_mean cat concat concatenate hstack vstack outer""".split()
+)
+
+
+def is_autocast_on() -> bool:
+    """Whether autocast is on for some device."""
+    return any(_C._autocast_state(kind)[0] for kind in ("cpu", "gpu"))
 
 
 def _of_program(kernel: CustomOpDef, *args: Any, **kwargs: Any) -> Any:
@@ -38,7 +54,8 @@ def _of_program(kernel: CustomOpDef, *args: Any, **kwargs: Any) -> Any:
 def _load() -> None:
     if "loaded" not in globals():
         globals()["loaded"] = True
-        importlib.import_module("rustgrad._dispatch._composites_nn")
+        for name in ("_composites_einsum", "_composites_nn"):
+            importlib.import_module(f".{name}", __package__)
 
 
 def part_of(*overloads: OpOverload) -> Callable[..., Any]:
@@ -333,61 +350,6 @@ def _where(condition: Any, self: Any, other: Any) -> Any:
         for v in (self, other)
     )
     return run(aten.where.self, condition, *made)
-
-
-@part_of(aten.einsum.default)
-def _einsum(equation: str, tensors: Any, *, path: Any = None) -> Any:
-    given, arrow, wanted = equation.replace(" ", "").partition("->")
-    labels = given.split(",")
-    plain = all(len(set(part)) == len(part) == t.dim() for part, t in zip(labels, tensors)) and "." not in equation
-    if not plain or len(labels) != len(tensors):
-        return NotImplemented
-    if not arrow:
-        every = given.replace(",", "")
-        wanted = "".join(sorted(c for c in set(every) if every.count(c) == 1))
-    have, value = labels[0], tensors[0]
-    for i in range(1, len(tensors)):
-        later = wanted + "".join(labels[i + 1 :])
-        have, value = _contracted(have, value, labels[i], tensors[i], later)
-    have, value = _without(have, value, wanted)
-    order = [have.index(c) for c in wanted]
-    return value if order == list(range(len(order))) else run(aten.permute.default, value, order)
-
-
-def _without(labels: str, value: Tensor, needed: str) -> tuple[str, Tensor]:
-    """An operand summed over the dimensions that nothing needs."""
-    dims = [i for i, c in enumerate(labels) if c not in needed]
-    if not dims:
-        return labels, value
-    return "".join(c for c in labels if c in needed), run(aten.sum.dim_IntList, value, dims)
-
-
-def _contracted(one: str, left: Tensor, two: str, right: Tensor, later: str) -> tuple[str, Tensor]:
-    """The product of two operands, summed over the labels that no later one has."""
-    one, left = _without(one, left, two + later)
-    two, right = _without(two, right, one + later)
-    batch = [c for c in one if c in two and c in later]
-    inner = [c for c in one if c in two and c not in later]
-    rows, columns = [c for c in one if c not in two], [c for c in two if c not in one]
-    sizes = {**dict(zip(two, right.shape)), **dict(zip(one, left.shape))}
-
-    def matrices(t: Tensor, have: str, *groups: list[str]) -> Tensor:
-        order = [have.index(c) for group in groups for c in group]
-        shape = [_product(sizes[c] for c in group) for group in groups]
-        return reshaped(t if order == sorted(order) else run(aten.permute.default, t, order), shape)
-
-    product = run(
-        aten.bmm.default, matrices(left, one, batch, rows, inner), matrices(right, two, batch, inner, columns)
-    )
-    made = [*batch, *rows, *columns]
-    return "".join(made), run(aten.view.default, product, [sizes[c] for c in made])
-
-
-def _product(numbers: Any) -> int:
-    count = 1
-    for n in numbers:
-        count *= n
-    return count
 
 
 @part_of(aten.tensordot.default)

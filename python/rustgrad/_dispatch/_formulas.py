@@ -194,7 +194,7 @@ def view_of(*overloads: OpOverload) -> Callable[..., Any]:
 
 @functools.cache
 def _load() -> None:
-    for name in ("_formulas_views", "_formulas_math", "_formulas_nn"):
+    for name in ("_formulas_views", "_formulas_math", "_formulas_sums", "_formulas_nn"):
         importlib.import_module(f".{name}", __package__)
 
 

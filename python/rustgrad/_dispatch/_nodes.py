@@ -15,6 +15,7 @@ from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad
 from . import _classes, _formulas
 from ._calls import Frame, dispatch, quietly
+from ._composites import is_autocast_on
 from ._stack import NoOverrides, state
 
 __all__ = ["record"]
@@ -37,7 +38,8 @@ def record(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensor
     writes = schema is not None and schema.is_mutable
     if wraps:
         _check_views(op, args, tensors, writes)
-    if wraps or state.through or (formula is not None and not writes and not formula.view):
+    by_formula = formula is not None and not writes and not formula.view and not is_autocast_on()
+    if wraps or state.through or by_formula:
         before = _bound(op, args, kwargs)
         result = quietly(op, args, kwargs, tensors)
         return _attached(op, formula, before, tensors, result)
