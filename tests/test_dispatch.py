@@ -335,10 +335,10 @@ GRADIENTS = {
         *(t.view(1, 1, 3, 4) for t in (x, y, x + y)), is_causal=True
     ),
     "dropout": lambda x, y: F.dropout(x, 0.5) * y,
+    "in place": lambda x, y: (x * 1).mul_(y).add_(y).relu_() * 2 + (y * 1).div_(x.abs() + 1).exp_(),
     "without gradients": lambda x, y: x.detach() * y + torch.zeros_like(x),
 }
 ONLY_MODES = {
-    "in place": lambda x, y: (x * 1).mul_(y).add_(y).relu_() * 2,
     "overwritten views": overwritten,
     "views of what is written": viewed_before,
     "without a formula": lambda x, y: x.prod(1) + torch.linalg.inv(x @ y.t() + 5 * torch.eye(3)) + torch.cdist(x, y),

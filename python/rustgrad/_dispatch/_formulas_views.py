@@ -211,3 +211,20 @@ def _tril(c: Any, g: Any) -> Any:
 @gradient_of(aten.triu.default)
 def _triu(c: Any, g: Any) -> Any:
     return {"self": run(aten.triu.default, g, c.diagonal)}
+
+
+def _nothing(g: Any) -> Any:
+    return run(aten.zeros_like.default, g)
+
+
+@gradient_of(aten.copy.default)
+def _copy(c: Any, g: Any) -> Any:
+    found = {"self": _nothing(g)} if c.needs("self") else {}
+    if c.needs("src"):
+        found["src"] = c.fitted("src", g)
+    return found
+
+
+@gradient_of(aten.fill.Scalar, aten.zero.default)
+def _fill(c: Any, g: Any) -> Any:
+    return {"self": _nothing(g)}

@@ -12,7 +12,7 @@ from .. import _C
 from .._C import Tensor
 from .._ops import OpOverload, ops
 from ..autograd.function import Function
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from . import _classes, _formulas
 from ._calls import Frame, dispatch, quietly
 from ._composites import is_autocast_on
@@ -41,6 +41,10 @@ def record(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensor
     by_formula = formula is not None and not writes and not formula.view and not is_autocast_on()
     if wraps or state.through or by_formula:
         before = _bound(op, args, kwargs)
+        if writes and formula is not None and "self" in formula.saves and isinstance(before.get("self"), Tensor):
+            # What the op is about to write over.
+            with no_grad():
+                before["self"] = dispatch(ops.aten.clone.default, (before["self"],), {})
         result = quietly(op, args, kwargs, tensors)
         return _attached(op, formula, before, tensors, result)
     return _native(op, formula, args, kwargs, tensors)
@@ -216,7 +220,11 @@ def _attached(op: OpOverload, formula: Any, bound: dict[str, Any], tensors: list
     places = [
         i for i, t in enumerate(results) if isinstance(t, Tensor) and (t.dtype.is_floating_point or t.dtype.is_complex)
     ]
-    if not places or all(results[i].requires_grad and not results[i].is_leaf for i in places):
+    # Results that are recorded already: a class may compute with tensors that have a history of their own.
+    recorded = [
+        t.grad_fn is not None and not any(t is given for given in tensors) for t in (results[i] for i in places)
+    ]
+    if not places or all(recorded):
         return result
     if formula is None and not any(map(_classes.is_wrapper, [*tensors, *(results[i] for i in places)])):
         return _recomputed(op, bound, tensors, result)

@@ -6,23 +6,31 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
-from .._op_defs import CustomOpDef
-from .._ops import OpOverload, OpOverloadPacket, ops
+from .._ops import OpOverloadPacket, ops
 from .._schema import overloads
 from ..export._fit import Call, fit, fit_schema
 from ..export._lowering_table import lowering, signature
 from ._calls import dispatch
+from ._stack import entered
 
 __all__ = ["Runner", "resolve", "runner"]
-
-# Arguments that PyTorch's parser fills in for ops that make a tensor like another.
-_LIKE = ("pin_memory",)
 
 
 class Runner:
     """Runs ops by name, as the lowerings of `export` ask for them."""
 
     function = ""
+
+    def __init__(self) -> None:
+        self._blocks: list[Any] = []
+
+    def __enter__(self) -> None:
+        # A block of a lowering whose calls are functions.
+        self._blocks.append(entered())
+        self._blocks[-1].__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self._blocks.pop().__exit__(*raised)
 
     def __call__(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Runs an op of ATen by name."""
@@ -108,13 +116,3 @@ def resolve(packet: OpOverloadPacket, args: tuple[Any, ...], kwargs: dict[str, A
     if packet._namespace != "aten":
         return dispatch(packet.default, args, kwargs)
     return runner(packet.__name__, *args, **kwargs)
-
-
-def custom_arguments(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of an op of a program, those by position first."""
-    function = op.overloadpacket._function
-    names = function._signature if isinstance(function, CustomOpDef) else None
-    if names is None or not kwargs:
-        return args, kwargs
-    bound = names.bind(*args, **kwargs)
-    return bound.args, bound.kwargs
