@@ -618,6 +618,15 @@ def test_traceable_wrappers():
         dispatch.transform_subclass(x, lambda name, t: t[:1])
 
 
+def test_a_nested_tensor_says_of_which_tensors_it_consists():
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.zeros(4, 3)], layout=torch.jagged, requires_grad=True)
+    names, context = x.__tensor_flatten__()
+    assert names == ["_values", "_offsets", "_min_seqlen_tensor", "_max_seqlen_tensor"]
+    assert context == {"requires_grad": True, "ragged_idx": 1} and dispatch.is_traceable_wrapper_subclass(x)
+    made = type(x).__tensor_unflatten__({name: getattr(x, name) for name in names}, context, x.size(), x.stride())
+    assert made.requires_grad and [t.tolist() for t in made.unbind()] == [t.tolist() for t in x.unbind()]
+
+
 def test_what_is_returned_is_checked():
     class Wrong(Wrapped):
         @classmethod

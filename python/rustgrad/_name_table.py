@@ -84,7 +84,7 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "nn": {".": "_reduction common_types intrinsic qat quantizable quantized"},
     "nn.functional": {
-        "_wrapper_names": "ScalingType scaled_grouped_mm",
+        "_wrapper_names": "ScalingType SwizzleType scaled_grouped_mm",
         "nn._functional_names": "_check_key_padding_mask _get_softmax_dim _in_projection _is_integer "
         "_no_grad_embedding_renorm_ _verify_batch_size _verify_spatial_size assert_int_or_pair",
         "nn._attention": "_in_projection_packed",

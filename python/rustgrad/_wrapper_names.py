@@ -26,6 +26,10 @@ ScalingType = enum.Enum(
 ScalingType.__doc__ = """How products with scales take them. Only names: there are no such products."""
 
 
+SwizzleType = enum.Enum("SwizzleType", "NO_SWIZZLE SWIZZLE_32_4_4", module=__name__, start=0)
+SwizzleType.__doc__ = """How scales lie in memory. Only names: there are no such products."""
+
+
 def scaled_grouped_mm(*args: Any, **kwargs: Any) -> NoReturn:
     """NotImplementedError: products of groups with scales are kernels of CUDA."""
     raise NotImplementedError(
