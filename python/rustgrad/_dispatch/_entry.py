@@ -27,7 +27,7 @@ _CONVERTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@functools.cache
+@functools.lru_cache(4096)
 def _key(function: Any) -> str:
     if function.__class__.__name__ == "method-wrapper" and hasattr(function.__self__, "__name__"):
         return f"{function.__self__.__name__}.{function.__name__}"
