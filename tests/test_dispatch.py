@@ -494,6 +494,13 @@ def test_gradients_that_are_not_followed_are_errors():
     x.mul_(3)
     with pytest.raises(RuntimeError, match="written in place since"):
         row * 2
+    plain = torch.ones(2, 2, requires_grad=True)
+    with pytest.raises(
+        NotImplementedError, match="its gradient is a Wrapped, and goes to TBackward0.*Hint: wrap the leaf"
+    ):
+        (plain.t() * Wrapped(torch.ones(2, 2))).sum().backward()
+    (plain * Wrapped(torch.ones(2, 2))).sum().backward()
+    assert isinstance(plain.grad, Wrapped)
     y = Wrapped(torch.ones(2, 2), requires_grad=True).prod()
     with pytest.raises(NotImplementedError, match="aten.prod.default: the gradient"):
         y.backward()

@@ -157,6 +157,8 @@ class _Call:
         self.shapes = _formulas.described(bound)
         self.kept: list[tuple[str, int | None]] = []
         self.parts: list[Any] = []
+        # Nodes of the core that gradients go to, which compute on memory.
+        self.core: list[str | None] = []
         self.bound = bound
         self.count = 1
         self.written = {a.name for a in op._schema.arguments if a.writes} if op._schema is not None else set()
@@ -165,6 +167,8 @@ class _Call:
         """Keeps what the formula asks for, and hands over the result."""
         result, self.result = self.result, None
         results = result if isinstance(result, tuple) else (result,)
+        nodes = [t.grad_fn for t in tensors]
+        self.core = [None if n is None or hasattr(n, "_run_backward") else n.name() for n in nodes]
         self.count = len(results)
         dirty = [t for t in tensors if any(t is r for r in results)]
         if dirty and self.written:
@@ -212,6 +216,12 @@ class _Call:
                 dispatch(ops.aten.detach.default, (t,), {})
             known.put(name, at, t)
         found = known.gradients(self.formula, grads if self.count > 1 else grads[0])
+        for grad, node in zip(found, self.core):
+            if node is not None and _classes.is_wrapper(grad):
+                raise NotImplementedError(
+                    f"{self.op}: its gradient is a {type(grad).__name__}, and goes to {node}, which was recorded with tensors that have "
+                    "memory before a wrapper came in. Hint: wrap the leaf"
+                )
         return found
 
 
