@@ -601,15 +601,3 @@ def test_what_can_be_overridden_is_listed(torch):
         assert eval(torch.overrides.resolve_name(found), {"torch": torch}) == found
     assert torch.overrides.is_tensor_method_or_property(torch.Tensor.item)
     assert not torch.overrides.is_tensor_method_or_property(torch.add)
-
-
-@own
-def test_modes_below_autograd_say_that_there_are_none(torch):
-    from rustgrad.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
-
-    class Mode(TorchDispatchMode):
-        pass
-
-    with pytest.raises(NotImplementedError, match="Mode: there is no dispatch.*TorchFunctionMode"), Mode():
-        pass
-    assert not is_traceable_wrapper_subclass(torch.ones(1))

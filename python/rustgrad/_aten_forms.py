@@ -23,6 +23,8 @@ def find(name: str) -> Callable[..., Any] | None:
     """The function of an op of `aten`; None if there is none."""
     if name in _FORMS:
         return _FORMS[name]
+    if name.endswith("_backward") and (found := _gradients().get(name)) is not None:
+        return found
     functional = importlib.import_module("rustgrad.nn.functional")
     if name in _LOSSES:
         return _loss(getattr(functional, name))
@@ -38,6 +40,12 @@ def find(name: str) -> Callable[..., Any] | None:
     if name.endswith("_") and not name.endswith("__"):
         return _in_place(functional, name[:-1])
     return getattr(functional, name, None) or _ops.get(name.removeprefix("_"))
+
+
+def _gradients() -> dict[str, Callable[..., Any]]:
+    from ._aten_backward import FORMS
+
+    return FORMS
 
 
 def _method(name: str) -> Callable[..., Any]:

@@ -19,6 +19,7 @@ _TUPLES = "_ntuple _pair _quadruple _single _triple"
 # Module: {where: names}; `name=other` where the other module calls it otherwise, "." for its own submodules.
 _NAMES: dict[str, dict[str, str]] = {
     "": {
+        "_wrapper_names": "_has_compatible_shallow_copy_type",
         ".": "_VF _compile _guards _higher_order_ops _jit_internal _library _linalg_utils _logging _lowrank _prims_common "
         "_sources _subclasses _tensor_str _utils_internal _vendor _weights_only_unpickler torch_version",
         "_symbolic": "_shape_as_tensor legacy_contiguous_format sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
@@ -37,7 +38,7 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "_utils": {
         "_utils_names": "_ClassPropertyDescriptor _get_all_device_indices _get_available_device_type _get_current_device_index "
-        "_get_device_attr _get_device_module _get_obj_state _handle_complex _import_dotted_name _rebuild_wrapper_subclass _reorder_tensors_as "
+        "_get_device_attr _get_device_module _get_obj_state _handle_complex _import_dotted_name _reorder_tensors_as "
         "_set_obj_state _take_tensors _to _type classproperty cpu_count is_compiling render_call try_import",
     },
     "autograd": {
@@ -56,6 +57,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "launcher nn optim rpc run tensor utils",
         "distributed.device_mesh": "DeviceMesh init_device_mesh",
     },
+    "distributed._functional_collectives": {"_wrapper_names": "AsyncCollectiveTensor"},
     "distributed.distributed_c10d": {
         "distributed.constants": "default_pg_nccl_timeout",
         "distributed.group": "_get_global_rank=get_global_rank",
@@ -78,8 +80,12 @@ _NAMES: dict[str, dict[str, str]] = {
         "futures": "Future",
     },
     "jit.annotations": {"_jit_internal": "is_dict is_list is_optional is_tuple is_union"},
+    "sparse": {
+        "_wrapper_names": "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSemiStructuredTensorCUTLASS"
+    },
     "nn": {".": "_reduction common_types intrinsic qat quantizable quantized"},
     "nn.functional": {
+        "_wrapper_names": "ScalingType SwizzleType scaled_grouped_mm",
         "nn._functional_names": "_check_key_padding_mask _get_softmax_dim _in_projection _is_integer "
         "_no_grad_embedding_renorm_ _verify_batch_size _verify_spatial_size assert_int_or_pair",
         "nn._attention": "_in_projection_packed",

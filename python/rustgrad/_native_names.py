@@ -6,11 +6,14 @@ None of them reaches into the extension module: there is no dispatcher with keys
 from __future__ import annotations
 
 import enum
+import traceback
+import types
 from typing import Any
 
 import rustgrad
 
 from . import _C
+from ._op_defs import Tag
 
 __all__: list[str] = []
 
@@ -109,9 +112,7 @@ def _is_alias_of(tensor: Any, other: Any) -> bool:
 
 
 def _get_default_device() -> str:
-    from ._settings import get_default_device
-
-    return str(get_default_device())
+    return str(rustgrad.get_default_device())
 
 
 class _Switch:
@@ -130,6 +131,67 @@ class _Switch:
         return cls.on
 
 
+class _DisableTorchDispatch:
+    """A block in which ops go to no mode and no class below autograd."""
+
+    def __enter__(self) -> None:
+        from ._dispatch import _classes
+
+        self._block = _classes.disabled()
+        self._block.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._block.__exit__(*error)
+
+
+def _get_dispatch_stack_at(level: int) -> Any:
+    """A mode that this thread is in, counted from the outermost."""
+    from .utils._python_dispatch import _get_current_dispatch_mode_stack
+
+    return _get_current_dispatch_mode_stack()[level]
+
+
+def _tracebacks() -> types.ModuleType:
+    """`torch._C._profiler`: tracebacks as modes that log ops take them."""
+
+    def gather_traceback(python: bool, script: bool, cpp: bool) -> Any:
+        """The frames of Python, innermost first."""
+        return traceback.extract_stack()[-2::-1] if python else []
+
+    def symbolize_tracebacks(tracebacks: list[Any]) -> list[Any]:
+        """Each as a list of frames, with the name, file and line."""
+        return [[{"name": f.name, "filename": f.filename, "line": f.lineno} for f in frames] for frames in tracebacks]
+
+    made = types.ModuleType("rustgrad._C._profiler")
+    vars(made).update(gather_traceback=gather_traceback, symbolize_tracebacks=symbolize_tracebacks)
+    return made
+
+
+def _processor() -> types.ModuleType:
+    """`torch._C._cpu`: kernels for particular processors that libraries of compiled code ask for, of which there are none."""
+    made = types.ModuleType("rustgrad._C._cpu")
+    for name in ("amx_tile", "amx_fp16", "avx2", "avx512", "avx512_bf16", "avx512_vnni", "vnni"):
+        setattr(made, f"_is_{name}_supported", _false)
+    return made
+
+
+def _of_modes(name: str) -> Any:
+    def function(*args: Any) -> Any:
+        from .utils import _python_dispatch
+
+        return getattr(_python_dispatch, name)(*args)
+
+    function.__doc__ = f"`utils._python_dispatch.{name}`."
+    return function
+
+
+def _is_subclass_like(tensor: Any) -> bool:
+    """Whether ops on a tensor go to its class, or to a mode."""
+    from .autograd import _engine
+
+    return _engine.dispatched is not None and bool(_engine.dispatched([tensor]))
+
+
 def _names() -> dict[str, Any]:
     names: dict[str, Any] = dict.fromkeys(_SETTINGS, _nothing)
     names.update((name, _of_torchscript(name)) for name in _TORCHSCRIPT)
@@ -138,8 +200,17 @@ def _names() -> dict[str, Any]:
         DispatchKeySet=DispatchKeySet,
         _ExcludeDispatchKeyGuard=_ExcludeDispatchKeyGuard,
         _GLIBCXX_USE_CXX11_ABI=True,
+        Tag=Tag,
         StorageBase=rustgrad.UntypedStorage,
         _TensorBase=_C.Tensor,
+        _DisableTorchDispatch=_DisableTorchDispatch,
+        _dispatch_isTensorSubclassLike=_is_subclass_like,
+        _get_dispatch_stack_at=_get_dispatch_stack_at,
+        _len_torch_dispatch_stack=_of_modes("_len_torch_dispatch_stack"),
+        _pop_torch_dispatch_stack=_of_modes("_pop_mode"),
+        _push_on_torch_dispatch_stack=_of_modes("_push_mode"),
+        _cpu=_processor(),
+        _profiler=_tracebacks(),
         _are_functorch_transforms_active=_are_functorch_transforms_active,
         _cuda_isInBadFork=_false,
         _debug_only_are_vmap_fallback_warnings_enabled=_Switch.get,

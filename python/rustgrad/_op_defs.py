@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _C, _ops
+from .autograd import _engine
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
 
@@ -53,6 +54,7 @@ class CustomOpDef:
         self._autograd: Callable[..., Any] | None = None
         self._vmap: Callable[..., Any] | None = None
         self._disabled: set[str | None] = set()
+        self._is_composite = False
         self._signature = None if fn is None else inspect.signature(fn)
         self._writes = () if fn is None or schema is None else written_by(schema)
         early = undefined.pop((namespace, name), None)
@@ -132,6 +134,8 @@ class CustomOpDef:
             self._disabled = before
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _engine.dispatched is not None and _engine.dispatched(_tensors((args, kwargs))):
+            return getattr(getattr(_ops.ops, self._namespace), self._name).default(*args, **kwargs)
         if self._autograd is not None:
             return self._autograd(*args, **kwargs)
         tensors = _tensors((args, kwargs))

@@ -58,6 +58,7 @@ def _control_flow(name):
 # Ops of programs: namespace -> name -> callable.
 registered: dict[str, dict[str, Any]] = {
     "profiler": {"_record_function_enter": _enter_range, "_record_function_exit": _exit_range},
+    "prim": {"device": lambda self: self.device, "layout": lambda self: self.layout},
     "higher_order": {"wrap_with_set_grad_enabled": _with_grad, "cond": _control_flow("cond")},
 }
 
@@ -82,6 +83,10 @@ def _renamed_self(function, args, kwargs):
     return (args, {"input": value, **kwargs}) if "input" in names else ((value, *args), kwargs)
 
 
+# What calls of ops go through once dispatch to Python is loaded (`_dispatch`).
+below: Any = None
+
+
 class OpOverload:
     """An op by the name of its overload; `aten.relu.default` and `aten.relu` do the same."""
 
@@ -89,8 +94,20 @@ class OpOverload:
         self.overloadpacket, self._overload = packet, overload
         self.__name__ = f"{packet.__name__}.{overload}"
         self.__qualname__ = self.__name__
+        self.__module__ = f"torch._ops.{packet._namespace}"
+        self._known: Any = None
+
+    @property
+    def _overloadpacket(self) -> OpOverloadPacket:
+        return self.overloadpacket
+
+    @property
+    def _overloadname(self) -> str:
+        return self._overload
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if below is not None:
+            return below(self, args, kwargs)
         given = (*args, *kwargs.values())
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)
@@ -100,6 +117,28 @@ class OpOverload:
         return getattr, (self.overloadpacket, self._overload)
 
     @property
+    def op(self) -> OpOverloadPacket:
+        """The op with all its overloads."""
+        return self.overloadpacket
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result shares memory with an argument."""
+        schema = self._schema
+        return schema is not None and not schema.is_mutable and schema.is_view
+
+    def has_kernel_for_dispatch_key(self, k: Any) -> bool:
+        """Whether the op is one: all here are."""
+        return True
+
+    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+        """What a composite op consists of, dispatched; NotImplemented for one that modes see itself."""
+        from ._dispatch import _composites
+
+        parts = _composites.find(self)
+        return NotImplemented if parts is None else parts(*args, **kwargs)
+
+    @property
     def namespace(self) -> str:
         """The namespace of the op."""
         return self.overloadpacket._namespace
@@ -107,9 +146,15 @@ class OpOverload:
     @property
     def _schema(self) -> Any:
         """The arguments and results; None where they are not known."""
+        if self._known is not None:
+            return self._known
         from ._schema import find
 
-        return find(self.namespace, self.overloadpacket.__name__, self._overload)
+        found = find(self.namespace, self.overloadpacket.__name__, self._overload)
+        if self.namespace == "aten":
+            # That of a program's op may change.
+            self._known = found
+        return found
 
     def name(self) -> str:
         """`aten::relu.default` without the overload that has no name."""
@@ -131,6 +176,8 @@ class OpOverloadPacket:
         self.__qualname__, self.__doc__ = name, getattr(function, "__doc__", None)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if below is not None:
+            return below(self, args, kwargs)
         given = (*args, *kwargs.values())
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)
@@ -170,17 +217,21 @@ def _packet(namespace, name):
     return getattr(getattr(ops, namespace), name)
 
 
-def _refusing(name):
-    """Programs name ops of `aten` to compare them with those that they are called with; such names may be unknown."""
+def _refusing(name, space="aten"):
+    """Programs name ops to compare them with those that they are called with; such names may be unknown."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"ops.aten.{name}: there is no such op here")
+        raise NotImplementedError(f"ops.{space}.{name}: there is no such op here")
 
     return function
 
 
 # Operators that are ops by these names.
 _OPERATORS = frozenset(f"__{name}__" for name in "and or xor lshift rshift iand ior ixor ilshift irshift".split())
+
+
+# Collectives are functions of `distributed`, and no ops.
+_COLLECTIVES = ("_c10d_functional", "c10d_functional", "c10d")
 
 
 class _Namespace(types.ModuleType):
@@ -194,6 +245,8 @@ class _Namespace(types.ModuleType):
         function = registered.get(self._name, {}).get(name)
         if function is None and self._name == "aten":
             function = _named.get(name) or _forms().find(name) or _refusing(name)
+        if function is None and self._name in _COLLECTIVES:
+            function = _refusing(name, self._name)
         if function is None and self._name == "quantized":
             from ._quantized._ops import table
 

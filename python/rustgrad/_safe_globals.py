@@ -24,7 +24,7 @@ OWN = __name__.partition(".")[0]
 _DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
 _REBUILDERS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
                "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage", "_rebuild_sparse_tensor", "_rebuild_nested",
-               "_rebuild_masked", "_rebuild_qtensor")  # fmt: skip
+               "_rebuild_masked", "_rebuild_qtensor", "_rebuild_wrapper_subclass")  # fmt: skip
 _safe = []
 
 

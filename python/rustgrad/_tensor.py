@@ -410,6 +410,28 @@ def _sizes(sizes):
 _NOT_OVERRIDDEN = {"__dir__", "_register", "_repr_html_", "_typed_storage", "as_subclass", "new"}
 
 
+def _disabled_torch_dispatch_impl(func, types, args=(), kwargs=None):
+    """`__torch_dispatch__` of classes that define none: the op on the memory of the tensors."""
+    from ._dispatch import _classes
+
+    return _classes.call_disabled(func, args, kwargs)
+
+
+def _init_subclass(cls, **kwargs):
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    if cls.__torch_dispatch__ is not _disabled_torch_dispatch_impl:
+        from ._dispatch import _classes
+
+        _classes.register(cls)
+
+
+def _make_wrapper_subclass(cls, *args, **kwargs):
+    """A tensor of a class with `__torch_dispatch__` that has a shape, dtype and device, and no memory."""
+    from ._dispatch import _classes
+
+    return _classes.make_wrapper(cls, *args, **kwargs)
+
+
 def _install():
     for body in (_Methods, _conversions.Methods, _protocols.Methods, _sparse_methods.Methods):
         for name, value in vars(body).items():
@@ -440,6 +462,10 @@ def _install():
                 setattr(Tensor, name, methods.setdefault(value, _C._overridable_method(value)))
     Tensor._grad = vars(Tensor)["grad"]
     Tensor._make_subclass = staticmethod(_C._make_subclass)
+    Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
+    _C._disabled_torch_dispatch_impl = _disabled_torch_dispatch_impl
+    Tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
+    Tensor.__init_subclass__ = classmethod(_init_subclass)
     Tensor.__doc__ = "A multi-dimensional array of one dtype on one device, with its place in the backward graph."
     Tensor.__module__ = "rustgrad"
     Tensor.__name__ = Tensor.__qualname__ = "Tensor"  # in messages too, as in PyTorch

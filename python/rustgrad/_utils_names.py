@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from . import _utils
-from ._base import Tensor, empty_strided, ops
+from ._base import Tensor, ops
 from .overrides import handle_torch_function, has_torch_function
 
 __all__: list[str] = []
@@ -155,14 +155,6 @@ def _set_obj_state(obj: Any, state: Any) -> Any:
     for name, value in {**(attributes or {}), **(slots or {})}.items():
         setattr(obj, name, value)
     return obj
-
-
-def _rebuild_wrapper_subclass(
-    cls: type, dtype: Any, size: Any, stride: Any, storage_offset: int, layout: Any, device: Any, requires_grad: bool
-) -> Any:
-    """A tensor of a subclass that wraps others, without elements of its own."""
-    made = empty_strided(size, stride, dtype=dtype, device="meta")
-    return Tensor._make_subclass(cls, made, requires_grad)
 
 
 def render_call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:

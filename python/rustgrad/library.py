@@ -7,6 +7,7 @@ itself or as `rustgrad.ops.namespace.name`.
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -60,6 +61,12 @@ def _schema_type(kind, where):
         return f"{_schema_type(inner[0], where)}[]"
     if origin is not None and type(None) in inner and len(inner) == 2:
         return f"{_schema_type(next(k for k in inner if k is not type(None)), where)}?"
+    if (
+        origin in (typing.Union, types.UnionType)
+        and type(None) in inner
+        and set(inner) <= {int, float, bool, type(None)}
+    ):
+        return "Scalar?"
     if kind in (int | float, int | float | bool, typing.Union[int, float, bool], typing.Union[int, float]):  # noqa: UP007
         return "Scalar"
     name = getattr(kind, "__name__", None)
@@ -257,6 +264,8 @@ def _implement(op, fn, key):
         op.register_fake(fn)
     else:
         op._kernels[_KEYS[key]] = fn
+        # Modes and classes see what it consists of.
+        op._is_composite = key == "CompositeImplicitAutograd"
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from ._typing import Self
 __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
@@ -40,6 +41,8 @@ _disabled = _C._disabled_torch_function_impl
 # Classes that override nothing, so that an ordinary call asks no further.
 _PLAIN: set[type] = {Tensor, Size, _C.dtype, _C.device, bool, int, float, complex, str, type(None)}
 _mode_entered = _C._is_torch_function_mode_enabled
+# Whether it is a mode that is entered, or an argument's ops go to Python below autograd; set once that is loaded.
+_asked_below: Callable[[Iterable[Any]], bool] | None = None
 
 
 def _overrides(kind):
@@ -51,7 +54,7 @@ def _overrides(kind):
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an argument's class overrides functions, or a mode is entered."""
     if _mode_entered():
-        return True
+        return _asked_below is None or _asked_below(relevant_args)
     kinds = {*map(type, relevant_args)} - _PLAIN
     return bool(kinds) and _C._is_torch_function_enabled() and any(_overrides(kind) for kind in kinds)
 
@@ -150,7 +153,9 @@ class TorchFunctionMode:
 
 
 def _get_current_function_mode_stack():
-    return [_C._get_function_stack_at(level) for level in range(_C._len_torch_function_stack())]
+    modes = (_C._get_function_stack_at(level) for level in range(_C._len_torch_function_stack()))
+    # Dispatch below autograd has one of its own.
+    return [mode for mode in modes if not hasattr(mode, "_is_of_dispatch")]
 
 
 def _get_current_function_mode():
@@ -210,6 +215,15 @@ def _enable_torch_function():
         yield
     finally:
         del enabled
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """A block in `__torch_dispatch__` whose calls are recorded by autograd and dispatched as outside of it."""
+    from ._dispatch import _classes
+
+    with _classes.reentrant():
+        yield
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -121,7 +121,7 @@ class _Writer:
     def reduce_tensor(self, t):
         from .nn.parameter import Parameter, is_lazy
 
-        if is_lazy(t) or not is_own(type(t).__reduce_ex__):
+        if is_lazy(t) or not is_own(type(t).__reduce_ex__) or "_wrapped_device" in t.__dict__:
             # What a class says of itself, as in other pickles.
             return t.__reduce_ex__(2)
         state = _utils._state_of(t, {k: v for k, v in t.__dict__.items() if not k.startswith("_")})

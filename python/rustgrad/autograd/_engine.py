@@ -63,8 +63,32 @@ def _check_grad(i, out, grad, batched):
     return grad
 
 
+# Whether ops on these tensors go to Python below autograd, once dispatch is loaded (`_dispatch`).
+dispatched: Any = None
+# The module that hands gradients with memory to tensors that wrap others, once dispatch is loaded.
+holder: Any = None
 # The class of sparse tensors, which their module sets when it is loaded: not every program needs it.
 sparse: tuple[type[Any], ...] = ()
+
+
+class _OfClasses(type):
+    def __instancecheck__(cls, t):
+        return isinstance(t, cls.own) or cls.wraps(t)
+
+    def __subclasscheck__(cls, kind):
+        return issubclass(kind, cls.own)
+
+
+class Opaque(metaclass=_OfClasses):
+    """Tensors whose elements the core does not see: those of the classes in `own`, and those for which `wraps` says so."""
+
+    own: tuple[type[Any], ...] = ()
+    wraps: Any = staticmethod(lambda t: False)
+
+    @classmethod
+    def declare(cls) -> None:
+        """Tells the core of them."""
+        _C._set_opaque_class(cls)
 
 
 def is_sparse(tensor):
@@ -81,10 +105,14 @@ def as_values(tensor):
 
 def _run(outputs, grads, keep, create, inputs, allow_unused, accumulate):
     """The engine's pass. It knows dense tensors: a sparse one stands for its values, and its gradient has its indices."""
+    if not sparse and holder is not None:
+        grads = tuple(map(holder.started, outputs, grads))
     if not sparse:
         return _C._run_backward(outputs, grads, keep, create, inputs, allow_unused, accumulate)
     from ..sparse._grads import gradient_as_values, shown
 
+    if holder is not None:
+        grads = tuple(map(holder.started, outputs, grads))
     grads = tuple(gradient_as_values(out, g) for out, g in zip(outputs, grads, strict=True))
     dense = (tuple(map(as_values, tensors)) for tensors in (outputs, inputs))
     found = _C._run_backward(next(dense), grads, keep, create, next(dense), allow_unused, accumulate)
@@ -235,6 +263,22 @@ def grad(
             is_grads_batched=is_grads_batched,
             materialize_grads=materialize_grads,
         )
+    flags = (retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads)
+    return gradients(outputs, chosen, keys, grad_outputs, *flags)
+
+
+def gradients(
+    outputs: tuple[Any, ...],
+    chosen: tuple[Any, ...],
+    keys: list[Any] | None,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    is_grads_batched: bool,
+    materialize_grads: bool,
+) -> Any:
+    """`grad` of arguments that were looked at; `keys` of a dict of inputs."""
     grads = make_grads(outputs, grad_outputs, is_grads_batched)
     if retain_graph is None:
         retain_graph = create_graph

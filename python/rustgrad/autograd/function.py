@@ -116,6 +116,9 @@ def _run_backward(self, grads):
     fn = self._fn
     if self.materialize_grads:
         grads = _materialise(self, grads)
+    wraps = self.__dict__.get("_wraps")
+    if wraps is not None:
+        grads = tuple(map(_engine.holder.released, grads))
     results = self._backward_of(fn)(self, *grads)
     if not isinstance(results, tuple):
         results = tuple(results) if isinstance(results, list) else (results,)
@@ -138,7 +141,7 @@ def _run_backward(self, grads):
                 f"function {_name(fn)} returned a gradient different than None at position {i + 1}, "
                 "but the corresponding forward input was not a Variable"
             )
-    return results
+    return results if wraps is None else tuple(map(_engine.holder.held, results, wraps))
 
 
 class _Ctx(FunctionCtx):
@@ -272,6 +275,8 @@ class Function(metaclass=FunctionMeta):
         ctx = cls._context_class()
         is_tensor = tuple(isinstance(a, Tensor) for a in args)
         ctx._is_tensor = is_tensor
+        if _engine.holder is not None:
+            ctx._wraps = tuple(map(_engine.holder.wraps, args))
         recorded = is_grad_enabled()
         ctx.needs_input_grad = tuple(t and (a.requires_grad and recorded) for a, t in zip(args, is_tensor, strict=True))
         levels = _forward_levels()

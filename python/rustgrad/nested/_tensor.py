@@ -183,6 +183,25 @@ class JaggedTensor(NestedTensor):
         """Whether sequences lie one after another without gaps, row-major."""
         return self._ragged.lengths is None and self._value.is_contiguous()
 
+    def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
+        """The names of the tensors that it consists of, and what else it is made of again (`__tensor_unflatten__`)."""
+        more = ("_lengths", "_min_seqlen_tensor", "_max_seqlen_tensor")
+        names = ["_values", "_offsets", *(name for name in more if getattr(self, name) is not None)]
+        return names, {"requires_grad": self.requires_grad, "ragged_idx": self._ragged_idx}
+
+    @staticmethod
+    def __tensor_unflatten__(inner_tensors: dict[str, Tensor], meta: Any, outer_size: Any, outer_stride: Any) -> Any:
+        """A tensor of these parts; its sizes follow from them."""
+        given = {key: inner_tensors.get(f"_{key}_tensor") for key in ("min_seqlen", "max_seqlen")}
+        return JaggedTensor(
+            inner_tensors["_values"],
+            inner_tensors["_offsets"],
+            lengths=inner_tensors.get("_lengths"),
+            requires_grad=meta["requires_grad"],
+            _ragged_idx=meta["ragged_idx"],
+            _metadata_cache={key: t for key, t in given.items() if t is not None},
+        )
+
     def _same(self, other) -> bool:
         return isinstance(other, JaggedTensor) and self.shape == other.shape
 

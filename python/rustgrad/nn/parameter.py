@@ -52,6 +52,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {kind.__name__}")
         param = data.detach().requires_grad_(requires_grad)
         if type(param) is not kind:
+            if "_wrapped_device" in data.__dict__:
+                raise RuntimeError(
+                    f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an instance of the "
+                    f"same type, but return type {type(param).__name__} was found instead. To use the type as a Parameter, please "
+                    "correct the detach() semantics defined by its __torch_dispatch__() implementation."
+                )
             # A subclass whose detach() returns a plain tensor becomes a plain parameter.
             return Tensor._make_subclass(cls, param.detach(), requires_grad)
         param._is_param = True

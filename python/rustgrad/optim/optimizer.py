@@ -140,7 +140,9 @@ def numbers(*names: str, **pairs: tuple[str, str]) -> tuple[tuple[str, str, int 
 
 def with_grad(group):
     """(parameters, gradients) of a group, without those that have no gradient."""
-    return tensors_with_grad(group["params"])
+    params, grads = tensors_with_grad(group["params"])
+    # A wrapper's gradient may be a tensor with memory.
+    return (params, grads) if _engine.holder is None else (params, [*map(_engine.holder.released, grads)])
 
 
 def _has_sparse_grad(param):
@@ -457,6 +459,8 @@ class Optimizer:
     def _may_fuse(group):
         """Whether the options leave the step to a fused op, which records nothing and takes numbers alone."""
         composed = group.get("fused") is False or ("fused" not in group and group.get("foreach") is False)
+        if _engine.dispatched is not None and _engine.dispatched(group.get("params", ())):
+            return False
         return not composed and not group.get("differentiable")
 
     def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:

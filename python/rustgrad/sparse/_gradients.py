@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from .. import _C
+from ..autograd import _engine
 from ._grads import Opaque
 from ._tensor import coo, is_sparse
 
@@ -13,6 +14,10 @@ _turn = threading.Lock()
 
 def add(a, b):
     """The sum of two gradients, sparse if both are, masked if one is."""
+    if _engine.Opaque.wraps(a) or _engine.Opaque.wraps(b):
+        from .._dispatch import _held
+
+        return _held.added(a, b)
     masked = [t for t in (a, b) if not is_sparse(t) and isinstance(t, Opaque)]
     if masked:
         return masked[0]._added(b if masked[0] is a else a)
@@ -21,6 +26,13 @@ def add(a, b):
 
 def accumulate(leaf, grad):
     """Adds to `leaf.grad`: in place, unless the sum is recorded or a dense gradient comes to a sparse one."""
+    if _engine.Opaque.wraps(leaf) or _engine.Opaque.wraps(grad) or _engine.Opaque.wraps(leaf.grad):
+        from .._dispatch import _held
+
+        old, grad = leaf.grad, _held.released(grad)
+        grad = grad if _C.is_grad_enabled() else grad.detach()
+        leaf.grad = grad if old is None else old + grad
+        return
     masked = not is_sparse(grad) and isinstance(grad, Opaque)
     grad = grad._as_result() if masked else grad
     with _turn:

@@ -192,7 +192,8 @@ class Opaque(Gradients):
 
 
 _engine.sparse = (Gradients,)
-_C._set_opaque_class(Opaque)
+_engine.Opaque.own = (Opaque,)
+_engine.Opaque.declare()
 
 
 def gradient_as_values(output, grad):

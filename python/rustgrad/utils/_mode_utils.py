@@ -1,4 +1,4 @@
-"""A block without dispatch to modes, which runs as any other here, and whether modes are the same."""
+"""A block without dispatch to Python, and whether modes are the same."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .._C import DisableTorchFunctionSubclass
+from .. import _C
 
 __all__: list[str] = []
 
 
 @contextlib.contextmanager
 def no_dispatch() -> Iterator[None]:
-    """A block in which calls reach no `__torch_function__` of subclasses."""
-    with DisableTorchFunctionSubclass():
+    """A block in which calls reach no mode and no class below autograd, and no `__torch_function__` of subclasses."""
+    from .._dispatch import _classes
+
+    with _classes.disabled(), _C.DisableTorchFunctionSubclass():
         yield
 
 
