@@ -70,7 +70,7 @@ class HigherOrderOperator:
         raise NotImplementedError(f"HigherOrderOperator({name!r}): ops that take functions are ordinary functions here")
 
 
-def _renamed_self(function, args, kwargs):
+def renamed_self(function, args, kwargs):
     """Arguments of which `self` is given by name: functions call it so or `input`, or take it first."""
     try:
         names = inspect.signature(function).parameters
@@ -182,7 +182,7 @@ class OpOverloadPacket:
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)
         if "self" in kwargs:
-            args, kwargs = _renamed_self(self._function, args, kwargs)
+            args, kwargs = renamed_self(self._function, args, kwargs)
         return self._function(*args, **kwargs)
 
     def __getattr__(self, name: str) -> OpOverload:

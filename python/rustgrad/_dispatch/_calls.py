@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
-from .._ops import OpOverload, OpOverloadPacket
+from .._ops import OpOverload, OpOverloadPacket, renamed_self
 from ..autograd import _engine
 from ..autograd.grad_mode import no_grad, set_grad_enabled
 from ..overrides import handle_torch_function
@@ -235,6 +235,8 @@ def _own_rules(tensors: list[Tensor]) -> bool:
 def run(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The op itself."""
     packet = op.overloadpacket if isinstance(op, OpOverload) else op
+    if "self" in kwargs:
+        args, kwargs = renamed_self(packet._function, args, kwargs)
     tensors = tensors_in(args, kwargs)
     if not state.disabled and any(_classes.is_wrapper(t) for t in tensors):
         kinds = sorted({type(t).__name__ for t in tensors if _classes.is_wrapper(t)})

@@ -32,7 +32,7 @@ class Runner:
     def __exit__(self, *raised: Any) -> None:
         self._blocks.pop().__exit__(*raised)
 
-    def __call__(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Runs an op of ATen by name."""
         out, wants_grad = kwargs.pop("out", None), kwargs.pop("requires_grad", False)
         call = fit(name, args, kwargs)
@@ -44,7 +44,7 @@ class Runner:
             result.requires_grad_()
         return self.out(out, result)
 
-    def overload(self, name: str, overload: str, *args: Any, **kwargs: Any) -> Any:
+    def overload(self, name: str, overload: str, /, *args: Any, **kwargs: Any) -> Any:
         """Runs an op of ATen by the name of its overload."""
         call = fit_schema(name, overloads(name)[overload], args, kwargs)
         if call is None:
