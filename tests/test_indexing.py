@@ -188,3 +188,16 @@ def test_indices_of_empty_tensors_are_checked(torch):
             torch.zeros(shape).index_select(dim, torch.tensor([5]))
     assert torch.zeros(0, 3).index_select(1, torch.tensor([2, 0, 1, 1])).shape == (0, 4)
     assert torch.zeros(0, 3).index_select(0, torch.zeros(0, dtype=torch.int64)).shape == (0, 3)
+
+
+def test_a_part_of_the_tensor_itself_is_assigned(torch):
+    """Of another shape, it is read before anything is written."""
+    x = torch.arange(6.0).reshape(2, 3)
+    x[1] = x[1][0]
+    assert x.tolist() == [[0, 1, 2], [3, 3, 3]]
+    x = torch.arange(6.0).reshape(2, 3)
+    x[:] = x[1]
+    assert x.tolist() == [[3, 4, 5], [3, 4, 5]]
+    x = torch.arange(3.0, requires_grad=True) * 1
+    x[:] = x[1:2]
+    x.sum().backward()

@@ -238,3 +238,17 @@ def test_functions_that_are_attributes_of_a_class_do_not_bind(torch):
     assert Layer.act is torch.relu and Layer().act is torch.relu
     assert x.relu().tolist() == torch.Tensor.relu(x).tolist() == [[[[0, 2]]]]
     assert "input" in inspect.signature(torch.relu).parameters
+
+
+def test_types_of_functions_have_modules(torch):
+    for function in (torch.relu, torch.Tensor.relu, torch.Tensor.norm):
+        assert isinstance(type(function).__module__, str) and isinstance(function.__module__, str)
+    assert torch.relu.__module__ == torch.exp.__module__
+
+
+def test_objects_that_answer_for_every_name_are_no_arrays(torch):
+    class Settings(dict):
+        __getattr__ = dict.__getitem__
+
+    with pytest.raises(RuntimeError, match="Could not infer dtype of Settings"):
+        torch.tensor(Settings())

@@ -387,3 +387,26 @@ def test_operands_of_einsum_promote_where_no_letter_is_summed_over_both(torch):
     leaf = single.clone().requires_grad_()
     torch.einsum("i,j->ij", leaf, double).sum().backward()
     assert leaf.grad.dtype is torch.float32 and leaf.grad.tolist() == [3.0] * 3
+
+
+def test_norms_of_complex_numbers_have_real_results(torch):
+    x, out = torch.ones(2, 2, dtype=torch.complex128), torch.empty((), dtype=torch.float64)
+    assert torch.linalg.norm(x, dtype=torch.complex128, out=out) is out and out.item() == 2
+    assert torch.linalg.vector_norm(x, dtype=torch.complex128, out=out).item() == 2
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype double, but got float"):
+        torch.linalg.vector_norm(x.real, dtype=torch.float64, out=torch.empty(()))
+
+
+def test_dtypes_that_do_not_match_are_told_as_in_pytorch(torch):
+    x, w = torch.ones(2, 3), torch.ones(4, 3)
+    linear = torch.nn.functional.linear
+    for call, text in (
+        (lambda: linear(x.long(), w, torch.ones(4)), "mat1 and mat2 must have the same dtype, but got Long and Float"),
+        (
+            lambda: linear(x, w, torch.ones(4).double()),
+            "self and mat2 must have the same dtype, but got Double and Float",
+        ),
+        (lambda: x.long() @ w.t(), "expected m1 and m2 to have the same dtype, but got: long int != float"),
+    ):
+        with pytest.raises(RuntimeError, match=re.escape(text)):
+            call()

@@ -45,6 +45,10 @@ TOLD = {
     "resize_as": (lambda: ones(4).resize_as(EYE), "non-inplace resize_as is deprecated"),
     "searchsorted": (lambda: torch.searchsorted(ones(2, 3), ones(3, 2).t()), "input value tensor is non-contiguous"),
     "bucketize": (lambda: torch.bucketize(ones(2), ones(6)[::2]), "boundary tensor is non-contiguous"),
+    "embedding_bag": (
+        lambda: F.embedding_bag(EYE, FIRST[None]),
+        "Argument order of nn.functional.embedding_bag was changed",
+    ),
     "full hook": (lambda: hooked("register_full_backward_hook"), "since no inputs require gradients"),
 }
 SILENT = {
