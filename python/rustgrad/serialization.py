@@ -29,7 +29,7 @@ from os import PathLike
 from typing import IO, Any
 
 from . import _C, _utils
-from ._archive import LENGTHS, entry_bytes, entry_into, exactly, fill_exactly, is_plain
+from ._archive import LENGTHS, add_entry, add_room, entry_bytes, entry_into, exactly, fill_exactly, is_plain
 from ._C import Tensor
 from ._C import device as _device
 from ._checkpoint_files import Sink, opened
@@ -204,16 +204,16 @@ def save(
     pickler.dump(obj)
     root = os.path.splitext(os.path.basename(os.fspath(f)))[0] if is_path else "archive"
     with zipfile.ZipFile(f if is_path else Sink(f), "w", zipfile.ZIP_STORED) as archive:
-        _entry(archive, f"{root}/data.pkl", data.getvalue())
+        add_entry(archive, f"{root}/data.pkl", data.getvalue())
         if not _disable_byteorder_record:
-            _entry(archive, f"{root}/byteorder", b"little")
+            add_entry(archive, f"{root}/byteorder", b"little")
         for storage, place in pickler.storages.items():
             entry = f"{root}/data/{place}"
             if skips_data():
-                _room(archive, entry, storage.nbytes())
+                add_room(archive, entry, storage.nbytes())
             else:
-                _lend(storage, functools.partial(_entry, archive, entry))
-        _entry(archive, f"{root}/version", b"3\n")
+                _lend(storage, functools.partial(add_entry, archive, entry))
+        add_entry(archive, f"{root}/version", b"3\n")
 
 
 def _write_legacy(f, obj, module, protocol):
@@ -239,37 +239,6 @@ def _lend(storage, use):
     """`use` of the bytes of a storage: of its memory, or of a copy of what is on a GPU."""
     t = storage._tensor
     return _C._lend_storage(use, t) if t.is_cpu else use(_C._storage_bytes(t))
-
-
-def _entry(archive, name, data):
-    """Adds an entry with these bytes."""
-    # As `writestr` does, with a faster checksum, or with none.
-    _head(archive, name, len(data), _C._crc32(data) if get_crc32_options() else 0)
-    archive.fp.write(data)
-    archive.start_dir = archive.fp.tell()
-
-
-def _room(archive, name, nbytes, block=1 << 20):
-    """Adds an entry of `nbytes` zeros, without a checksum: bytes that are filled in later would not fit to it."""
-    _head(archive, name, nbytes, 0)
-    for start in range(0, nbytes, block):
-        archive.fp.write(bytes(min(block, nbytes - start)))
-    archive.start_dir = archive.fp.tell()
-
-
-def _head(archive, name, nbytes, checksum, align=64):
-    """Starts an entry whose bytes start at a multiple of `align`, so that a mapped file can be used as it is."""
-    info = zipfile.ZipInfo(name)
-    at = archive.fp.tell() + 30 + len(name.encode()) + 4
-    info.extra = struct.pack("<HH", 0x4246, -at % align) + b"Z" * (-at % align)
-    info.CRC = checksum
-    info.file_size = info.compress_size = nbytes
-    info.external_attr = 0o600 << 16
-    info.header_offset = archive.fp.tell()
-    archive.fp.write(info.FileHeader())
-    archive.filelist.append(info)
-    archive.NameToInfo[name] = info
-    archive._didModify = True
 
 
 # --- byte order ----------------------------------------------------------------------------------------------

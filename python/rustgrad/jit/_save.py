@@ -11,9 +11,10 @@ import zipfile
 from typing import Any
 
 from .. import _C
+from .._archive import add_entry
 from .._base import Tensor
 from .._checkpoint_files import Sink
-from ..serialization import _entry, _lend, location_tag
+from ..serialization import _lend, location_tag
 from ..storage import _NAMES
 from ._objects import Object
 from ._script import LoadedFunction, RecursiveScriptModule
@@ -206,18 +207,18 @@ def save_archive(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
     with zipfile.ZipFile(f if is_path else Sink(f), "w", zipfile.ZIP_STORED) as archive:
         _pickled(archive, root, "data", data)
         for path, text in unit.files.items():
-            _entry(archive, f"{root}/code/{path}", text.encode())
+            add_entry(archive, f"{root}/code/{path}", text.encode())
         _pickled(archive, root, "constants", constants)
         for name, content in (extra_files or {}).items():
-            _entry(archive, f"{root}/extra/{name}", content.encode() if isinstance(content, str) else bytes(content))
-        _entry(archive, f"{root}/byteorder", b"little")
-        _entry(archive, f"{root}/version", f"{unit.version}\n".encode())
+            add_entry(archive, f"{root}/extra/{name}", content.encode() if isinstance(content, str) else bytes(content))
+        add_entry(archive, f"{root}/byteorder", b"little")
+        add_entry(archive, f"{root}/version", f"{unit.version}\n".encode())
 
 
 def _pickled(archive: zipfile.ZipFile, root: str, name: str, pickler: _Pickler) -> None:
     for storage, key in pickler.storages.items():
-        _lend(storage, functools.partial(_entry, archive, f"{root}/{name}/{key}"))
-    _entry(archive, f"{root}/{name}.pkl", pickler.done())
+        _lend(storage, functools.partial(add_entry, archive, f"{root}/{name}/{key}"))
+    add_entry(archive, f"{root}/{name}.pkl", pickler.done())
 
 
 def to_bytes(m: Any, extra_files: dict[str, Any] | None) -> bytes:
