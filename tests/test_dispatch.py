@@ -657,3 +657,12 @@ def test_modes_come_before_classes():
         x + 1
     # The mode is left while it answers, so that what the class calls goes to the next one.
     assert order == [["Wrapped"]] and Wrapped.seen == ["aten.add.Tensor"]
+
+
+def test_ops_by_name_are_traced_after_dispatch_is_loaded(torch):
+    """Objects that are no tensors override functions too."""
+    with Log():
+        pass
+    traced = torch.fx.symbolic_trace(lambda x: torch.ops.aten.relu(x) + torch.ops.aten.neg.default(x))
+    assert [n.target for n in traced.graph.nodes][1:3] == [torch.ops.aten.relu, torch.ops.aten.neg.default]
+    assert traced(torch.tensor(-1.0)).item() == 1

@@ -31,8 +31,9 @@ def tensors_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
 def called(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of an op by its name in `torch.ops`: functions may be overridden, then it is dispatched."""
     tensors = tensors_in(args, kwargs)
-    if is_mode_enabled() or _overriding(tensors):
-        return handle_torch_function(op, (*args, *kwargs.values(), *tensors), *args, **kwargs)
+    given = (*args, *kwargs.values(), *tensors)
+    if is_mode_enabled() or _overriding(given):
+        return handle_torch_function(op, given, *args, **kwargs)
     if isinstance(op, OpOverloadPacket):
         if not state.active() and not _dispatching(tensors):
             return run(op, args, kwargs)
@@ -42,17 +43,17 @@ def called(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return dispatch(op, args, kwargs)
 
 
-def _overriding(tensors: list[Tensor]) -> bool:
+def _overriding(values: tuple[Any, ...]) -> bool:
     if not _C._is_torch_function_enabled():
         return False
-    return any(_has_function(type(t)) for t in tensors)
+    return any(_has_function(type(v)) for v in values)
 
 
 def _has_function(kind: type) -> bool:
     if kind is Tensor:
         return False
-    found = kind.__torch_function__
-    return found is not _C._disabled_torch_function_impl and _classes.overrides_functions(kind)
+    found = getattr(kind, "__torch_function__", None)
+    return found is not None and found is not _C._disabled_torch_function_impl and _classes.overrides_functions(kind)
 
 
 def _dispatching(tensors: list[Tensor]) -> bool:
