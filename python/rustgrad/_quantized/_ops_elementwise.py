@@ -49,7 +49,9 @@ def _sum(qa, qb, scale, zero_point, relu=False):
     if not isinstance(qb, Tensor):
         return _add_number(qa, float(qb), relu)
     _pair("add", qa, qb)
-    return _low(quantised(_elementwise.fused(qa) + _elementwise.fused(qb), scale, zero_point, qa.dtype), relu)
+    a, b = _elementwise.fused(qa), _elementwise.fused(qb)
+    total = a.add_(b) if a.shape == b.shape else a + b
+    return _low(quantised(total, scale, zero_point, qa.dtype), relu)
 
 
 def _add_number(qa, number, relu=False):
