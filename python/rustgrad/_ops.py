@@ -79,8 +79,8 @@ def renamed_self(function, args, kwargs):
         names = {"input": None}
     if "self" in names:
         return args, kwargs
-    value = kwargs.pop("self")
-    return (args, {"input": value, **kwargs}) if "input" in names else ((value, *args), kwargs)
+    value, others = kwargs["self"], {k: v for k, v in kwargs.items() if k != "self"}
+    return (args, {"input": value, **others}) if "input" in names else ((value, *args), others)
 
 
 # What calls of ops go through once dispatch to Python is loaded (`_dispatch`).

@@ -34,24 +34,24 @@ def _nll_loss2d(c: Any, g: Any) -> Any:
     return {"self": run(aten.nll_loss2d_backward.default, g[0], *rest)}
 
 
-@gradient_of(aten.mse_loss.default, saves="self target")
-def _mse_loss(c: Any, g: Any) -> Any:
-    found = {}
-    if c.needs("self"):
-        found["self"] = run(aten.mse_loss_backward.default, g, c.self_, c.target, c.reduction)
-    if c.needs("target"):
-        found["target"] = run(aten.mse_loss_backward.default, g, c.target, c.self_, c.reduction)
-    return found
+def _between(name: str, *rest: str) -> None:
+    """A loss of the difference of two tensors, whose gradient by the target is that by the input with both exchanged."""
+    backward = getattr(aten, f"{name}_backward").default
+
+    @gradient_of(getattr(aten, name).default, saves="self target")
+    def formula(c: Any, g: Any) -> Any:
+        settings = [c.reduction, *(getattr(c, n) for n in rest)]
+        found = {}
+        if c.needs("self"):
+            found["self"] = run(backward, g, c.self_, c.target, *settings)
+        if c.needs("target"):
+            found["target"] = run(backward, g, c.target, c.self_, *settings)
+        return found
 
 
-@gradient_of(aten.smooth_l1_loss.default, saves="self target")
-def _smooth_l1_loss(c: Any, g: Any) -> Any:
-    found = {}
-    if c.needs("self"):
-        found["self"] = run(aten.smooth_l1_loss_backward.default, g, c.self_, c.target, c.reduction, c.beta)
-    if c.needs("target"):
-        found["target"] = run(aten.smooth_l1_loss_backward.default, g, c.target, c.self_, c.reduction, c.beta)
-    return found
+_between("mse_loss")
+_between("smooth_l1_loss", "beta")
+_between("huber_loss", "delta")
 
 
 @gradient_of(aten.binary_cross_entropy_with_logits.default, saves="self target weight pos_weight")
@@ -160,13 +160,3 @@ def _attention(c: Any, g: Any) -> Any:
     named = {"attn_mask": c.attn_mask} | ({} if c.scale is None else {"scale": c.scale})
     found = run(aten._scaled_dot_product_flash_attention_for_cpu_backward.default, g[0], *given, **named)
     return dict(zip(("query", "key", "value"), found))
-
-
-@gradient_of(aten.huber_loss.default, saves="self target")
-def _huber_loss(c: Any, g: Any) -> Any:
-    found = {}
-    if c.needs("self"):
-        found["self"] = run(aten.huber_loss_backward.default, g, c.self_, c.target, c.reduction, c.delta)
-    if c.needs("target"):
-        found["target"] = run(aten.huber_loss_backward.default, g, c.target, c.self_, c.reduction, c.delta)
-    return found

@@ -9,7 +9,7 @@ from .._C import Tensor
 from .._ops import OpOverloadPacket, ops
 from .._schema import overloads
 from ..export._fit import Call, fit, fit_schema
-from ..export._lowering_table import lowering, signature
+from ..export._lowering_table import lowering
 from ._calls import dispatch
 from ._stack import entered
 
@@ -76,21 +76,6 @@ class Runner:
     def number(self, tensor: Tensor) -> int:
         """The number in a tensor."""
         return int(tensor)
-
-    def dtype(self, named: Any) -> Any:
-        """A dtype by the name of a class of tensors, as `Tensor.type` takes it."""
-        return _C.ops["zeros"](0).type(named).dtype
-
-    def bound(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Arguments of a function of `nn.functional` by name."""
-        from ..nn import functional
-
-        names = signature(getattr(functional, key))
-        if names is None:
-            raise NotImplementedError(f"{key}: the function has no signature")
-        bound = names.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return dict(bound.arguments)
 
     def constant(self, *args: Any, **kwargs: Any) -> Tensor:
         """A tensor of data."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import _C
 from .._base import Tensor
 from ._lowering_table import lower, table
 
@@ -166,8 +167,6 @@ for _key, _kind in (
 ):  # fmt: skip
 
     def _named(r, self, memory_format=None, _kind=_kind):
-        from .. import _C
-
         return _convert(r, self, getattr(_C, _kind))
 
     table[_key] = _named
@@ -175,7 +174,10 @@ for _key, _kind in (
 
 @lower("type")
 def _(r, self, dtype=None, non_blocking=False):
-    return self.type() if dtype is None else _convert(r, self, r.dtype(dtype))
+    if dtype is None:
+        return self.type()
+    # The name of a class of tensors stands for its dtype.
+    return _convert(r, self, _C.ops["zeros"](0).type(dtype).dtype)
 
 
 @lower("cpu", "cuda", "gpu")

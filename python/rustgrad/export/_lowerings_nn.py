@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -313,11 +314,20 @@ def _(r, input, pad, mode="constant", value=None):
 # --- losses
 
 
+def _arguments(key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a function of `nn.functional` by name, with its defaults."""
+    from ..nn import functional
+
+    bound = inspect.signature(getattr(functional, key)).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
 def _loss(key: str, name: str, ordered: str, broadcasts: bool = False) -> None:
     """A loss: `ordered` are the arguments of the op after the tensors; deprecated ones have become `reduction`."""
 
     def call(r, *args, **kwargs):
-        given = r.bound(key, args, kwargs)
+        given = _arguments(key, args, kwargs)
         reduction = given.get("reduction", "mean")
         if given.get("size_average") is not None or given.get("reduce") is not None:
             average, reduce = given.get("size_average"), given.get("reduce")

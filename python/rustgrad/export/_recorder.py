@@ -330,21 +330,6 @@ class ExportRecorder(CallRecorder):
             raise DataDependent("__index__", caller(HOME))
         return int(tensor)
 
-    def dtype(self, named: Any) -> Any:
-        """A dtype by the name of a class of tensors, as `Tensor.type` takes it."""
-        return _C.ops["zeros"](0).type(named).dtype
-
-    def bound(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Arguments of a function of `nn.functional` by name."""
-        from ..nn import functional
-
-        names = signature(getattr(functional, key))
-        if names is None:
-            raise RecordingError(f"'{key}' at {caller(HOME)} has no signature")
-        bound = names.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return dict(bound.arguments)
-
     def constant(self, *args: Any, **kwargs: Any) -> Tensor:
         """A tensor of data: a constant of the program, of which each run takes a copy."""
         key = self.function
