@@ -79,3 +79,11 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"{name:28}" + "".join(f"{counts[name][c]:>9}" for c in columns))
     total = sum((c for c in counts.values()), Counter())
     terminalreporter.write_line(f"{'total (ops x properties)':28}" + "".join(f"{total[c]:>9}" for c in columns))
+
+
+@pytest.fixture
+def warn_always(torch):
+    """Warnings that come once in a process come every time."""
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(False)

@@ -67,6 +67,25 @@ SILENT = {
 }
 
 
+# The others come each time that they apply.
+ONCE = {
+    "meshgrid", "index_reduce", "index_reduce_", "scatter", "where", "chain_matmul", "lu_solve", "triangular_solve", "cross", "float",
+    "copy_", "T", "searchsorted", "bucketize",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_told_as_often_as_in_pytorch(name):
+    call, _ = TOLD[name]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        call()
+        first = len(told)
+        call()
+    assert first <= 1 and len(told) - first == (name not in ONCE)
+
+
+@pytest.mark.usefixtures("warn_always")
 @pytest.mark.parametrize("name", TOLD)
 def test_warned(name):
     call, text = TOLD[name]
@@ -81,6 +100,7 @@ def test_not_warned(name):
         SILENT[name]()
 
 
+@pytest.mark.usefixtures("warn_always")
 def test_a_warning_turned_into_an_error_is_raised():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -269,6 +269,14 @@ def lu(
     Raises:
         RuntimeError: U has a zero pivot, and `get_infos` is False.
     """
+    _C._warn_once(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
+        "PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
+        "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+        "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
+        "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)",
+        2,
+    )
     result = _C.ops["_lu_with_info"](A, pivot, not get_infos)
     result = result if get_infos else tuple(result)[:2]
     if out is None:

@@ -2,9 +2,6 @@
 Python functions applied to elements.
 """
 
-import functools
-import warnings
-
 from . import _C, _utils
 from ._C import Size, Tensor
 from ._own import is_own
@@ -207,22 +204,17 @@ def _number(tensor, kind):
     if tensor.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if tensor.requires_grad:
-        _warn_of_history()
+        _C._warn_once(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            "Consider using tensor.detach() first.",
+            3,
+        )
     value = _C._item(tensor)
     if isinstance(value, complex) and "complex" not in kind:
         if value.imag:
             raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
         return value.real
     return value
-
-
-@functools.cache
-def _warn_of_history():
-    warnings.warn(
-        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-        "Consider using tensor.detach() first.",
-        stacklevel=4,
-    )
 
 
 def _is_foreign(func):

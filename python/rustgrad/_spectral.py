@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal
 
+from . import _C
 from ._base import Tensor, ops
 from .overrides import overridable
 
@@ -49,11 +49,11 @@ def _complex_output(input, window, return_complex):
             )
         return True
     if not return_complex:
-        warnings.warn(
+        _C._warn_once(
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors "
             "for all inputs, and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real "
             "on the complex output to recover the old return format.",
-            stacklevel=4,
+            4,
         )
     return return_complex
 
@@ -118,11 +118,11 @@ def stft(
     require(hop_length > 0, f"expected hop_length > 0, but got hop_length={hop_length}")
     require(0 < win_length <= n_fft, f"expected 0 < win_length <= n_fft, but got win_length={win_length}")
     if window is None:
-        warnings.warn(
+        _C._warn_once(
             "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. Other "
             "windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage. To suppress "
             "this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
-            stacklevel=3,
+            3,
         )
         if win_length < n_fft:
             window = ops["ones"](win_length, dtype=input.dtype, device=input.device)
@@ -182,11 +182,11 @@ def istft(
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     if window is None:
-        warnings.warn(
+        _C._warn_once(
             "A window was not provided. A rectangular window will be applied. Please provide the same window used by "
             "stft to make the inversion lossless. To suppress this warning and use a rectangular window, explicitly set "
             "`window=torch.ones(n_fft, device=<device>)`.",
-            stacklevel=3,
+            3,
         )
     if not input.is_complex():
         raise RuntimeError(
@@ -225,10 +225,10 @@ def istft(
     require(bool((weight.abs() > 1e-11).all()), "window overlap add min: 1")
     signal = signal / weight
     if end > covered:
-        warnings.warn(
+        _C._warn_once(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
             "Please check your center and hop_length settings.",
-            stacklevel=3,
+            3,
         )
         signal = _pad(signal, [0, end - covered])
     return signal if input.dim() == 3 else signal.squeeze(0)

@@ -5,7 +5,6 @@ Ops of the table are set on the class by the extension module. Conversions live 
 `_sparse_methods`.
 """
 
-import functools
 import types
 import warnings
 from collections import OrderedDict
@@ -263,11 +262,9 @@ class _Methods:
     def T(self):
         """The dimensions in reverse order."""
         if self.ndim == 0:
-            warnings.warn(
-                "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", stacklevel=2
-            )
+            _C._warn_once("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", 2)
         elif self.ndim != 2:
-            _warn_of_T()
+            _C._warn_once(_NO_MATRIX, 2)
         return self.permute(*range(self.ndim - 1, -1, -1)) if self.ndim else self.permute(())
 
     @property
@@ -392,14 +389,11 @@ _ABSENT = dict([
 ])  # fmt: skip
 
 
-@functools.cache
-def _warn_of_T():
-    warnings.warn(
-        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
-        "error in a future release. Consider `x.mT` to transpose batches of matrices or "
-        "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
-        stacklevel=3,
-    )
+_NO_MATRIX = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+    "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+    "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
+)
 
 
 def _sizes(sizes):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -528,19 +527,14 @@ def make_types() -> dict[str, type]:
     }
 
 
-_told: list[bool] = []
-
-
 def _storage(self):
     """The memory under the tensor as elements of its dtype: the legacy form of `untyped_storage()`. Warns once in a process."""
-    if not _told or _C._is_warn_always_enabled():
-        _told.append(True)
-        warnings.warn(
-            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
-            "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
-            "tensor.untyped_storage() instead of tensor.storage()",
-            stacklevel=2,
-        )
+    _C._warn_once(
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
+        "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+        "tensor.untyped_storage() instead of tensor.storage()",
+        2,
+    )
     return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
 
 

@@ -138,6 +138,8 @@ pub struct Op {
     pub unknown_choice: fn(&Op, &str) -> Error,
     /// What a call from Python warns of: that the op is deprecated, or its result not what one may expect.
     pub warns: Option<fn(&Call) -> Option<String>>,
+    /// It warns only the first time in a process.
+    pub warns_once: bool,
 
     // What its results, `out=` and the target of an in-place call may be, and share.
     /// By default as the body's kind has it: see `dispatch::overlap`.
@@ -192,6 +194,7 @@ pub const OP: Op = Op {
     deprecated: &[],
     unknown_choice,
     warns: None,
+    warns_once: false,
     alias_policy: None,
     expanded: None,
     out_dtype: None,

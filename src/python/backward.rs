@@ -1,8 +1,9 @@
 //! Running backward from Python: its roots, its inputs, and the warning about reference cycles.
 
-use super::error::{PyResult, raised, warn_user};
+use super::error::{PyResult, raised};
 use super::graph::PyNode;
 use super::object::{Handle, borrow, wrap_bound};
+use super::warnings::warn_once;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -10,33 +11,16 @@ use rustgrad::autograd::node::Work;
 use rustgrad::autograd::{self, Request, history, hooks};
 use rustgrad::rt::retire::Frame;
 use rustgrad::tensor::{Edge, Tensor};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The edge of a tensor that requires grad, or of a node object with an output number.
 fn edge_of(t: &Tensor) -> PyResult<Option<Edge>> {
     Ok(history::grad_edge(t)?)
 }
 
-/// Whether once-per-process warnings are issued every time.
-static WARN_ALWAYS: AtomicBool = AtomicBool::new(false);
-
-#[pyfunction]
-pub fn _set_warn_always(on: bool) {
-    WARN_ALWAYS.store(on, Ordering::Relaxed);
-}
-#[pyfunction]
-pub fn _is_warn_always_enabled() -> bool {
-    WARN_ALWAYS.load(Ordering::Relaxed)
-}
-
 /// Warns once per process, as in PyTorch.
 fn warn_of_cycle(py: Python) -> PyResult<()> {
-    static WARNED: AtomicBool = AtomicBool::new(false);
-    if WARNED.swap(true, Ordering::Relaxed) && !_is_warn_always_enabled() {
-        return Ok(());
-    }
-    let text = c"Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.";
-    warn_user(py, text, 1)
+    let text = "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.";
+    warn_once(py, text, 1)
 }
 
 /// A tensor, or an object with `node` and `output_nr`, as an edge.

@@ -1,9 +1,10 @@
 //! Tensors over the buffer protocol, over slices of a storage, and the bytes of a storage as a tensor.
 
 use super::convert::type_name;
-use super::error::{PyResult, raised, warn_user};
+use super::error::{PyResult, raised};
 use super::object::Handle;
 use super::py_types::{PyDType, to_dtype};
+use super::warnings::warn_once;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -117,7 +118,7 @@ pub fn warn_read_only(py: Python, what: &str) -> PyResult<()> {
         "The given {what} is not writable, and writing to the tensor will be refused. You may want to copy it to protect \
          its data or to make it writable."
     );
-    warn_user(py, &std::ffi::CString::new(text)?, 1)
+    warn_once(py, &text, 1)
 }
 
 /// A tensor of a dtype over another tensor's storage: sizes, strides and offset in elements, which must lie within the

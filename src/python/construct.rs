@@ -1,12 +1,13 @@
 //! Tensors from Python data: numbers, nested lists (`nested`), arrays; copied by `tensor`, shared by `from_numpy`.
 
 use super::convert::type_name;
-use super::error::{PyResult, raised, warn_user};
+use super::error::{PyResult, raised};
 use super::numpy_arrays::share;
 use super::object::{Handle, borrow, wrap_bound};
 use super::overrides::native;
 use super::py_types::{dtype_object, to_device, to_dtype};
 use super::sequence_data::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
+use super::warnings::warn_user;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;

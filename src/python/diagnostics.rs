@@ -3,8 +3,9 @@
 //! A location is stored as an index into a list of (code object, instruction), so recording it costs a table lookup and
 //! no text. The list is bounded; writes from further locations are not recorded.
 
-use super::error::{PyResult, warn_user};
+use super::error::PyResult;
 use super::graph::{metadata, node_object};
+use super::warnings::warn_user;
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;

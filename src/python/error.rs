@@ -8,7 +8,7 @@ use pyo3::{CastError, CastIntoError, PyTypeInfo};
 use rustgrad::error::{Class, Error};
 use rustgrad::rt::retire::Frame;
 use std::convert::Infallible;
-use std::ffi::{CStr, NulError};
+use std::ffi::NulError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pyo3::create_exception!(rustgrad, InternalError, PyRuntimeError, "A bug in rustgrad itself; please report it.");
@@ -81,11 +81,6 @@ impl From<Error> for Raised {
 /// An exception of a class.
 pub fn raised<E: PyTypeInfo>(message: impl Into<String>) -> Raised {
     Raised(PyErr::new::<E, String>(message.into()))
-}
-
-/// Shows a warning for users, as from `level` frames above.
-pub fn warn_user(py: Python, text: &CStr, level: i32) -> PyResult<()> {
-    Ok(PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, level)?)
 }
 
 /// Carries a Python exception through Rust code.

@@ -53,6 +53,7 @@ mod swap;
 mod table;
 mod transform;
 mod values;
+mod warnings;
 
 use self::error::PyResult;
 use pyo3::prelude::*;
@@ -141,8 +142,9 @@ fn functions_of_settings(m: &Bound<PyModule>) -> PyResult<()> {
     let list = [
         wrap_pyfunction!(opaque::_set_opaque_class, m)?,
         wrap_pyfunction!(export::_set_printoptions, m)?,
-        wrap_pyfunction!(backward::_set_warn_always, m)?,
-        wrap_pyfunction!(backward::_is_warn_always_enabled, m)?,
+        wrap_pyfunction!(warnings::_set_warn_always, m)?,
+        wrap_pyfunction!(warnings::_is_warn_always_enabled, m)?,
+        wrap_pyfunction!(warnings::_warn_once, m)?,
         wrap_pyfunction!(table::get_default_dtype, m)?,
         wrap_pyfunction!(table::set_default_dtype, m)?,
         wrap_pyfunction!(table::get_num_threads, m)?,
@@ -199,6 +201,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(graph::_detach_, m)?,
         wrap_pyfunction!(backward::_run_backward, m)?,
         wrap_pyfunction!(function::_function_apply, m)?,
+        wrap_pyfunction!(function::_function_begin, m)?,
+        wrap_pyfunction!(function::_function_end, m)?,
         wrap_pyfunction!(function::_delayed_error, m)?,
         wrap_pyfunction!(function::live_counts, m)?,
         wrap_pyfunction!(function::_gradient_edge, m)?,

@@ -4,9 +4,10 @@
 //! an ordinary call pays one load. A class whose `__torch_function__` is `_disabled_torch_function_impl` (`Parameter`)
 //! overrides nothing. A mode (`overrides.TorchFunctionMode`) overrides all calls of its thread; one is asked before the classes.
 
-use super::error::{PyResult, raised, warn_user};
+use super::error::{PyResult, raised};
 use super::object::{tensor_type, wrap, wrap_as};
 use super::parse::Given;
+use super::warnings::warn_once;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
@@ -89,9 +90,9 @@ fn warn_of_plain_method(handler: &Bound<PyAny>) -> PyResult<()> {
     let py = handler.py();
     match handler.getattr_opt(intern!(py, "__self__"))? {
         Some(owner) if !owner.is_instance_of::<PyType>() => {
-            let text = c"Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please \
+            let text = "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please \
                 define it as a classmethod.";
-            warn_user(py, text, 1)
+            warn_once(py, text, 1)
         }
         _ => Ok(()),
     }

@@ -1,11 +1,12 @@
 //! The properties of `Tensor` implemented in Rust: a table of names, getters and setters behind two entry points.
 
 use super::convert::type_name;
-use super::error::{PyResult, guard, guard_object, raised, warn_user};
+use super::error::{PyResult, guard, guard_object, raised};
 use super::object::{borrow, wrap};
 use super::overrides;
 use super::parse::Given;
 use super::py_types::{PyDType, PyDevice, dtype_object, size_object};
+use super::warnings::warn_user;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;

@@ -1,8 +1,9 @@
 //! The small Python types: dtype, device, Size, Generator.
 
-use super::error::{PyResult, raised, warn_user};
+use super::error::{PyResult, raised};
 use super::heap_type::HeapType;
 use super::overrides::native;
+use super::warnings::warn_user;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;

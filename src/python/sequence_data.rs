@@ -4,9 +4,10 @@
 //! counts as a number.
 
 use super::convert::{to_scalar, type_name};
-use super::error::{PyResult, Raised, raised, warn_user};
+use super::error::{PyResult, Raised, raised};
 use super::numpy_arrays::dtype_of;
 use super::object::borrow;
+use super::warnings::warn_once;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -137,10 +138,9 @@ fn is_array(o: &Bound<PyAny>) -> bool {
 
 #[cold]
 fn warn_of_arrays(py: Python) -> PyResult<()> {
-    let text =
-        c"Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a \
+    let text = "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a \
         single numpy.ndarray with numpy.array() before converting to a tensor.";
-    warn_user(py, text, 1)
+    warn_once(py, text, 1)
 }
 
 /// A number and, where its kind does not tell it, its dtype. A 0-d array holds one, and ints of any size are accepted for a

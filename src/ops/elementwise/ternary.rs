@@ -59,6 +59,7 @@ pub static WHERE: Op = Op {
     forms: FO,
     promote: Promote::By(choices),
     body: elementwise(&CHOOSE),
+    warns_once: true,
     warns: Some(|c| {
         c.opt_tensor("condition").is_some_and(|t| t.dtype() == DType::U8).then(|| {
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of \

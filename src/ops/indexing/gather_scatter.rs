@@ -278,6 +278,7 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, old_mode(c), true)),
     vjp: Vjp::Missing,
+    warns_once: true,
     warns: Some(|_| {
         Some(
             "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. \

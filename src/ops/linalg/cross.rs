@@ -66,6 +66,7 @@ pub static CROSS: Op = Op {
         LINALG_CROSS.calls((a, b, dim))
     }),
     vjp: Vjp::Composite,
+    warns_once: true,
     warns: Some(|c| {
         c.opt_int("dim").is_none().then(|| {
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use \

@@ -342,6 +342,7 @@ pub static TORCH_LU_SOLVE: Op = Op {
     forms: FMO,
     body: decompose(|c| LU_SOLVE.calls((c.tensor("LU_data")?, c.tensor("LU_pivots")?, c.tensor(0)?))),
     vjp: Vjp::Composite,
+    warns_once: true,
     warns: Some(|_| {
         Some(
             "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n\

@@ -194,6 +194,7 @@ pub static CHAIN_MATMUL: Op = Op {
         }
     }),
     vjp: Vjp::Composite,
+    warns_once: true,
     warns: Some(|_| {
         Some(
             "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, \

@@ -397,6 +397,7 @@ pub static TRIANGULAR_SOLVE: Op = Op {
         solved_and_copied(c)
     }),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(solved_and_copied) }),
+    warns_once: true,
     warns: Some(|_| {
         Some(
             "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch \

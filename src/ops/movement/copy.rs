@@ -111,6 +111,7 @@ pub static TO_COPY: Op = Op {
             device: c.device("device").unwrap_or(t.device())
         }])
     }),
+    warns_once: true,
     warns: Some(|c| imaginary_lost(c.opt_tensor(0)?.dtype(), c.dtype("dtype")?)),
     jvp: Jvp::Linear,
     vjp: Vjp::Each(&[d(0, 0, |c| {
@@ -141,6 +142,7 @@ fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static COPY_: Op = Op {
+    warns_once: true,
     warns: Some(|c| imaginary_lost(c.opt_tensor("other")?.dtype(), c.opt_tensor(0)?.dtype())),
     sig: sig("copy_(Tensor! self, Tensor other|src, bool non_blocking=False) -> Tensor"),
     doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",

@@ -118,6 +118,7 @@ pub static SEARCHSORTED: Op = Op {
         |c| found_for(c, sequence(c)?, c.tensor("self")?.shape(), c.opt_choice("side")),
         |c| search_in(c, &ordered(c)?, c.tensor("self")?, c.opt_choice("side")),
     ),
+    warns_once: true,
     warns: Some(|c| strided(c, 1, 0)),
     vjp: Vjp::None("indices"),
     samples: &[
@@ -176,6 +177,7 @@ pub static BUCKETIZE: Op = Op {
         |c| found_for(c, boundaries(c)?, c.tensor(0)?.shape(), None),
         |c| search_in(c, &boundaries(c)?.detach(), c.tensor(0)?, None),
     ),
+    warns_once: true,
     warns: Some(|c| strided(c, 0, 1)),
     vjp: Vjp::None("indices"),
     samples: &["f32[4](= 0, 1, 4, 6), f32[3](= 1, 3, 5)", "f32[2,2](= 0, 1, 4, 6), f32[3](= 1, 3, 5), right=True"],

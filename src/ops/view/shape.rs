@@ -360,6 +360,7 @@ pub static MESHGRID: Op = Op {
         Ok(grids)
     }),
     vjp: Vjp::Composite,
+    warns_once: true,
     warns: Some(|c| {
         let text = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.";
         c.argument("indexing").is_none().then(|| text.into())

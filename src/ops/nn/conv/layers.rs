@@ -170,6 +170,7 @@ pub static CONV1D_PADDING: Op = Op {
     ),
     aliases: &["nn.functional.conv1d"],
     body: decompose(by_name::<1>),
+    warns_once: true,
     warns: Some(uneven::<1>),
     samples: &[
         "f32[2,2,5], f32[3,2,3], f32[3], padding='same'",
@@ -210,6 +211,7 @@ pub static CONV2D_PADDING: Op = Op {
     ),
     aliases: &["nn.functional.conv2d"],
     body: decompose(by_name::<2>),
+    warns_once: true,
     warns: Some(uneven::<2>),
     samples: &["f32[1,2,4,4], f32[3,2,3,1], padding='same', dilation=2", "f32[1,2,4,4], f32[3,2,2,2], padding='same'"],
     errors: &[("f32[2,5,5], f32[3,2,3,3], padding='odd'", "RuntimeError", "Invalid padding string")],
@@ -231,6 +233,7 @@ pub static CONV3D_PADDING: Op = Op {
     ),
     aliases: &["nn.functional.conv3d"],
     body: decompose(by_name::<3>),
+    warns_once: true,
     warns: Some(uneven::<3>),
     samples: &["f32[1,2,3,3,3], f32[2,2,3,1,3], padding='same'"],
     errors: &[("f32[2,5,5,5], f32[3,2,3,3,3], padding='odd'", "RuntimeError", "Invalid padding string")],
