@@ -149,6 +149,14 @@ def test_index_copy_into_a_number(torch):
     out.backward()
     assert out.item() == 5 and out.shape == () and x.grad.item() == 0 and source.grad.tolist() == [1]
     assert torch.tensor([1.0, 2.0]).index_copy(0, torch.tensor(0), source.detach()).tolist() == [5, 2]
+    number = torch.tensor(5.0)
+    assert torch.tensor([1.0, 2.0]).index_copy(0, index, number).tolist() == [5, 2]
+    with pytest.raises(
+        RuntimeError, match="Destination slice shape: 2 at dimension 0 and source slice shape:  at dimension 0"
+    ):
+        torch.ones(3, 2).index_copy(0, index, number)
+    with pytest.raises(IndexError, match=r"Source dimensionality \(1\), destination dimensionality \(2\)"):
+        torch.ones(3, 2).index_copy(0, index, torch.ones(2))
 
 
 def test_masks_of_bytes_warn(torch):

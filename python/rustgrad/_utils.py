@@ -5,7 +5,6 @@ They run while a file is read, so they check their arguments and only build tens
 
 import copyreg
 import sys
-import traceback
 
 from . import _C
 from ._absent import getattr_of
@@ -24,6 +23,8 @@ class ExceptionWrapper:
     """
 
     def __init__(self, exc_info=None, where="in background"):
+        import traceback  # imported where it is used, since it takes long
+
         exc_info = sys.exc_info() if exc_info is None else exc_info
         self.exc_type = exc_info[0]
         self.exc_msg = "".join(traceback.format_exception(*exc_info))

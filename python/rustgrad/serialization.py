@@ -87,18 +87,24 @@ class _Name:
         return self.name
 
 
+@functools.cache
+def _names():
+    """What is written under a name of PyTorch's, and that name."""
+    known = {value: where for where, value in known_globals().items() if callable(value) or isinstance(value, qscheme)}
+    return known | {codecs.encode: ("_codecs", "encode")}
+
+
 class _Writer:
     """Pickler mixin: tensors and storages as PyTorch writes them, classes of this package under PyTorch's names."""
 
     def __init__(self, file, protocol):
         super().__init__(file, protocol)
         self.storages, self.kinds, self.legacy = {}, {}, False
-        self.names = {value: where for where, value in known_globals().items() if callable(value)}
-        self.names[codecs.encode] = ("_codecs", "encode")
-        self.names |= {value: where for where, value in known_globals().items() if isinstance(value, qscheme)}
+        self.names = _names()
 
     def persistent_id(self, obj):
-        if not isinstance(obj, (TypedStorage, UntypedStorage)):
+        # Of the type, since this is asked of every object, and the classes of storages look at their instances.
+        if not issubclass(type(obj), (TypedStorage, UntypedStorage)):
             return None
         untyped = obj.untyped()
         place = self.storages.setdefault(untyped, str(len(self.storages)))

@@ -2,27 +2,31 @@
 
 use super::error::{PyResult, raised};
 use super::graph::with_python;
-use super::hooks::{objects, tensors};
+use super::hooks::objects;
 use super::object::{Handle, borrow, wrap_bound};
 use super::owned_objects;
 use super::owned_objects::Held;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use rustgrad::autograd::foreign_refs;
 use rustgrad::autograd::foreign_refs::Owned;
+use rustgrad::autograd::forward;
 use rustgrad::autograd::node::{self, Edges, Work};
 use rustgrad::autograd::saved::{Saved, SavedHooks, Unpacks};
 use rustgrad::autograd::{self, Custom, Node, history};
 use rustgrad::error::Result;
 use rustgrad::op::gradient::TensorMeta;
 use rustgrad::op::tracer;
+use rustgrad::ops::create::full::ZEROS;
 use rustgrad::rt::counters;
 use rustgrad::rt::counters::Count;
 use rustgrad::rt::thread_state::thread_state;
 use rustgrad::tensor::slot::Creation;
 use rustgrad::tensor::{Foreign, LEAF_GRAD, Tensor, Visit};
+use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -64,12 +68,82 @@ pub struct PyFunction {
     context: Held<PyAny>,
     saved: Arc<SavedList>,
     /// The argument position of each edge, since backward returns a gradient for every argument.
-    arguments: Vec<usize>,
+    arguments: SmallVec<[usize; 4]>,
+    /// How many arguments there were.
+    given: usize,
+    outputs: SmallVec<[Output; 1]>,
+}
+
+/// What an output of a custom function is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Output {
+    NoTensor,
+    Constant,
+    Differentiable,
 }
 
 impl PyFunction {
     pub fn context(&self) -> &Py<PyAny> {
         &self.context
+    }
+    /// The gradients of the outputs, of which those that are undefined become zeros, unless the context has that turned off.
+    fn materialised(
+        &self,
+        py: Python,
+        node: &Node,
+        grads: &[Option<Tensor>],
+    ) -> PyResult<SmallVec<[Option<Tensor>; 2]>> {
+        let mut all: SmallVec<[Option<Tensor>; 2]> = grads.into();
+        let undefined = |i: usize| grads[i].is_none() && self.outputs[i] != Output::NoTensor;
+        if !(0..grads.len()).any(undefined) {
+            return Ok(all);
+        }
+        let is_set = |name| self.context.bind(py).getattr(name)?.is_truthy();
+        let (wanted, constants) = (is_set("materialize_grads")?, is_set("_materialize_non_diff_grads")?);
+        for i in (0..grads.len()).filter(|&i| undefined(i)) {
+            if wanted && (constants || self.outputs[i] != Output::Constant) {
+                let m = &node.outputs[i];
+                all[i] = Some(ZEROS.call((m.shape.as_slice(), m.dtype, m.device)).ok()?);
+            }
+        }
+        Ok(all)
+    }
+    /// The gradient of each edge among what backward returned for the arguments.
+    fn gradients(&self, node: &Node, returned: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
+        let all: SmallVec<[Bound<PyAny>; 4]> =
+            match returned.is_instance_of::<PyTuple>() || returned.is_instance_of::<PyList>() {
+                true => returned.try_iter()?.collect::<pyo3::PyResult<_>>()?,
+                false => smallvec![returned.clone()],
+            };
+        let (count, name) = (self.given, node.name());
+        if all.len() < count || all[count..].iter().any(|extra| !extra.is_none()) {
+            let text = format!(
+                "function {name} returned an incorrect number of gradients (expected {count}, got {})",
+                all.len()
+            );
+            return Err(raised::<PyRuntimeError>(text));
+        }
+        let mut places = self.arguments.iter().peekable();
+        let mut found = Vec::with_capacity(self.arguments.len());
+        for (i, o) in all[..count].iter().enumerate() {
+            let grad = borrow(o.as_ptr()).cloned();
+            if grad.is_none() && !o.is_none() {
+                let text = format!("expected Variable or None (got {})", super::convert::type_name(o));
+                return Err(raised::<PyRuntimeError>(text));
+            }
+            match (places.next_if_eq(&&i), &grad) {
+                (Some(_), _) => found.push(grad),
+                (None, None) => {}
+                (None, Some(_)) => {
+                    return Err(raised::<PyRuntimeError>(format!(
+                        "function {name} returned a gradient different than None at position {}, but the corresponding \
+                         forward input was not a Variable",
+                        i + 1
+                    )));
+                }
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -111,11 +185,11 @@ impl SavedList {
 }
 
 impl Custom for PyFunction {
-    fn apply(&self, _node: &Arc<Node>, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+    fn apply(&self, node: &Arc<Node>, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
         with_python(|py| {
-            let r = self.context.bind(py).call_method1("_run_backward", (objects(py, grads)?,))?;
-            let all = tensors(&r)?;
-            Ok(self.arguments.iter().map(|&i| all.get(i).cloned().flatten()).collect())
+            let grads = objects(py, &self.materialised(py, node, grads)?)?;
+            let returned = self.context.bind(py).call_method1(intern!(py, "_run_backward"), (grads,))?;
+            self.gradients(node, &returned)
         })
     }
     fn release(&self) {
@@ -279,6 +353,24 @@ impl<'py> Applied<'_, 'py> {
     }
 }
 
+/// Begins a call of a custom function, which runs without recording and without forward mode: which arguments need a gradient,
+/// and the modes that `_function_end` gives back.
+#[pyfunction]
+pub fn _function_begin<'py>(
+    py: Python<'py>,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<(Bound<'py, PyTuple>, (bool, bool))> {
+    let recorded = autograd::grad_enabled();
+    let needs = args.iter().map(|a| recorded && borrow(a.as_ptr()).is_some_and(Tensor::requires_grad));
+    let needs = PyTuple::new(py, needs)?;
+    Ok((needs, (autograd::set_grad_enabled(false), forward::set_enabled(false))))
+}
+#[pyfunction]
+pub fn _function_end(modes: (bool, bool)) {
+    autograd::set_grad_enabled(modes.0);
+    forward::set_enabled(modes.1);
+}
+
 type Given<'py> = (Bound<'py, PyAny>, Option<Tensor>);
 
 /// Gives the outputs of a custom function one node, if `ctx` requires it. Returns the outputs and the saved tensors.
@@ -303,7 +395,19 @@ pub fn _function_apply<'py>(
     let results = call.results(py, true)?;
     let metas = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, TensorMeta::of)).collect();
     let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
-    let work = Work::Custom(Box::new(PyFunction { context: Held::in_graph(ctx), saved: saved.clone(), arguments }));
+    let output_of = |(o, kept): &Given| match (kept, borrow(o.as_ptr())) {
+        (Some(_), _) => Output::Differentiable,
+        (None, Some(_)) => Output::Constant,
+        (None, None) => Output::NoTensor,
+    };
+    let function = PyFunction {
+        context: Held::in_graph(ctx),
+        saved: saved.clone(),
+        arguments,
+        given: args.len(),
+        outputs: results.iter().map(output_of).collect(),
+    };
+    let work = Work::Custom(Box::new(function));
     let node = Node::new(name.to_string(), work, edges, metas);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
     // An input that was returned unchanged is not the output: that is a view of it.
@@ -334,8 +438,8 @@ fn tensors_in(list: &Bound<PyTuple>) -> Vec<Tensor> {
 }
 
 /// One edge for each tensor argument, and the positions of those arguments.
-fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, Vec<usize>)> {
-    let (mut edges, mut positions) = (Edges::new(), Vec::new());
+fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, SmallVec<[usize; 4]>)> {
+    let (mut edges, mut positions) = (Edges::new(), SmallVec::new());
     for (i, a) in args.iter().enumerate() {
         if let Some(t) = borrow(a.as_ptr()) {
             thread_state(|thread| history::push_edge(thread, t, &mut edges))?;

@@ -42,7 +42,8 @@ impl<'py> Given<'py> {
             ([_], [_]) => Err(raised::<PyTypeError>(format!("{method}() got multiple values for argument '{name}'"))),
             (many, _) => {
                 let (most, got) = (most(), many.len());
-                Err(raised::<PyTypeError>(format!("{method}() takes {most} but {got} were given")))
+                let were = if got == 1 { "was" } else { "were" };
+                Err(raised::<PyTypeError>(format!("{method}() takes {most} but {got} {were} given")))
             }
         }
     }

@@ -5,11 +5,12 @@
 
 use super::bound_method;
 use super::describe::{self, Form};
-use super::error::{PyResult, guard_object, raised, warn_user};
+use super::error::{PyResult, guard_object, raised};
 use super::heap_type::{HeapType, member, method, property, slot};
 use super::object::{borrow, wrap};
 use super::overrides;
 use super::parse::{Given, Misfit, explain, parse, show};
+use super::warnings::{warn_once, warn_user};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -117,7 +118,7 @@ fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> Py
         return Ok(answer);
     }
     let sigs: Vec<&'static Signature> = entry.ops.iter().map(|o| &o.sig).collect();
-    Err(explain(entry.name, &sigs, last, &given, py))
+    Err(explain(entry.name, &sigs, last, &given, entry.form == Form::Method, py))
 }
 
 /// The deprecated orders of an op's parameters, for the function and for the method.
@@ -146,14 +147,15 @@ fn call_deprecated(py: Python, entry: &'static Entry, given: &Given) -> PyResult
                 }
             }
             let (name, new) = (entry.name, &op.sig);
-            warn(
+            warn_once(
                 py,
-                format!(
+                &format!(
                     "This overload of {name} is deprecated:\n\t{name}{}\nConsider using one of the following signatures \
                      instead:\n\t{name}{}",
-                    show(old),
-                    show(new)
+                    show(old, 0),
+                    show(new, 0)
                 ),
+                1,
             )?;
             return run(py, entry, i, &ordered, given).map(Some);
         }
@@ -169,7 +171,8 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
         dispatch::check_facts(&call).ok().and_then(|()| warns(&call))
     };
     if let Some(text) = op.warns.and_then(checked) {
-        warn_from(py, text, frames_below(op, args))?;
+        let level = frames_below(op, args);
+        if op.warns_once { warn_once(py, &text, level) } else { warn(py, text, level) }?;
     }
     if entry.inplace || op.forms.has(Forms::ONLY_INPLACE) {
         let t = unlocked(py, op, args, || dispatch::call_inplace(op, args))?;
@@ -285,7 +288,7 @@ fn warn_resized(py: Python, old: &[usize], new: &[usize]) -> PyResult<()> {
         Show(old),
         Show(new)
     );
-    warn(py, text)
+    warn(py, text, 1)
 }
 
 /// How far below the caller's frame a warning of the op points: what PyTorch's `_stacklevel` asks for beyond its default.
@@ -296,12 +299,7 @@ fn frames_below(op: &'static Op, args: &Args) -> i32 {
 }
 
 #[cold]
-fn warn(py: Python, text: String) -> PyResult<()> {
-    warn_from(py, text, 1)
-}
-
-#[cold]
-fn warn_from(py: Python, text: String, level: i32) -> PyResult<()> {
+fn warn(py: Python, text: String, level: i32) -> PyResult<()> {
     warn_user(py, &std::ffi::CString::new(text)?, level)
 }
 

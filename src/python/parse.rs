@@ -329,33 +329,39 @@ pub fn positional_arguments(n: usize) -> String {
     format!("{n} positional argument{}", if n == 1 { "" } else { "s" })
 }
 
-/// The error for arguments that fit no overload, in PyTorch's words if there is one signature.
-pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &Given, py: Python) -> Raised {
+/// The error for arguments that fit no overload, in PyTorch's words if there is one signature. The tensor of a method is not
+/// counted.
+pub fn explain(
+    name: &str,
+    sigs: &[&'static Signature],
+    misfit: Misfit,
+    call: &Given,
+    method: bool,
+    py: Python,
+) -> Raised {
     if let Misfit::Raise(e) = misfit {
         return e;
     }
+    let own = usize::from(method);
+    if let Some(text) = method.then(|| without_tensor(name, call, py)).flatten() {
+        return raised::<PyTypeError>(text);
+    }
     if sigs.len() > 1 {
-        // SAFETY: live arguments of the call.
-        let shown = |o: *mut PyObject| type_name(&unsafe { Borrowed::from_ptr(py, o) }.to_owned());
-        let positional = given.positional.iter().map(|&o| shown(o));
-        let keywords =
-            (0..given.keyword_count()).map(|k| format!("{}={}", given.keyword(py, k), shown(given.values[k])));
-        let got: Vec<String> = positional.chain(keywords).collect();
-        let expected: Vec<String> = sigs.iter().map(|s| format!("\n * {}", show(s))).collect();
-        return raised::<PyTypeError>(format!(
-            "{name}() received an invalid combination of arguments - got ({}), but expected one of:{}",
-            got.join(", "),
-            expected.concat()
-        ));
+        return raised::<PyTypeError>(invalid_combination(name, sigs, call, own, py));
     }
     let sig = sigs[0];
     raised::<PyTypeError>(match misfit {
-        Misfit::TooMany => format!(
-            "{name}() takes {} but {} were given. Signature: {}",
-            positional_arguments(sig.positional),
-            given.positional.len(),
-            show(sig)
-        ),
+        Misfit::TooMany => {
+            let (least, most) = (sig.params().iter().filter(|p| p.default.is_none()).count(), sig.positional);
+            let (least, most, given) = (least.saturating_sub(own), most - own, call.positional.len() - own);
+            format!(
+                "{name}() takes {}{} but {given} {} given. Signature: {}",
+                if least < most { format!("from {least} to ") } else { String::new() },
+                positional_arguments(most),
+                if given == 1 { "was" } else { "were" },
+                show(sig, own)
+            )
+        }
         Misfit::Missing(i) => {
             let missing: Vec<_> = sig.params()[i..]
                 .iter()
@@ -367,25 +373,57 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
                 missing.len(),
                 if missing.len() == 1 { "positional argument" } else { "positional arguments" },
                 missing.join(", "),
-                show(sig)
+                show(sig, own)
             )
         }
-        Misfit::Unknown(k) => format!("{name}() got an unexpected keyword argument '{k}'. Signature: {}", show(sig)),
+        Misfit::Unknown(k) => {
+            format!("{name}() got an unexpected keyword argument '{k}'. Signature: {}", show(sig, own))
+        }
         Misfit::Twice(i) => format!("{name}() got multiple values for argument '{}'", public(sig, &sig.params()[i])),
         Misfit::Kind { param, position, got } => {
             let p = &sig.params()[param];
             let list =
-                position.filter(|_| kind_words(p.kind) == "tuple of Tensors").and_then(|i| given.positional.get(i));
+                position.filter(|_| kind_words(p.kind) == "tuple of Tensors").and_then(|i| call.positional.get(i));
             if let Some(text) = list.and_then(|&o| wrong_item(py, o, param)) {
                 return raised::<PyTypeError>(text);
             }
-            let place = position.map_or(String::new(), |i| format!(" (position {})", i + 1));
-            // SAFETY: a live argument of the call.
-            let got = type_name(&unsafe { Borrowed::from_ptr(py, got) }.to_owned());
-            format!("{name}(): argument '{}'{place} must be {}, not {got}", public(sig, p), kind_words(p.kind))
+            let place = position.map_or(String::new(), |i| format!(" (position {})", i + 1 - own));
+            let (expected, got) = (kind_words(p.kind), type_of(got, py));
+            format!("{name}(): argument '{}'{place} must be {expected}, not {got}", public(sig, p))
         }
         Misfit::Raise(_) => unreachable!("returned above"),
     })
+}
+
+/// The name of the type of an argument of a call in progress.
+fn type_of(o: *mut PyObject, py: Python) -> String {
+    // SAFETY: a live argument of the call.
+    type_name(&unsafe { Borrowed::from_ptr(py, o) }.to_owned())
+}
+
+/// The words for a method that is called on no tensor.
+fn without_tensor(name: &str, call: &Given, py: Python) -> Option<String> {
+    match call.positional.first() {
+        None => Some(format!("unbound method Tensor.{name}() needs an argument")),
+        Some(&o) if borrow(o).is_none() => {
+            let kind = type_of(o, py);
+            Some(format!("descriptor '{name}' for 'torch.Tensor' objects doesn't apply to a '{kind}' object"))
+        }
+        Some(_) => None,
+    }
+}
+
+fn invalid_combination(name: &str, sigs: &[&'static Signature], call: &Given, own: usize, py: Python) -> String {
+    let positional = call.positional[own..].iter().map(|&o| type_of(o, py));
+    let keywords =
+        (0..call.keyword_count()).map(|k| format!("{}={}", call.keyword(py, k), type_of(call.values[k], py)));
+    let got: Vec<String> = positional.chain(keywords).collect();
+    let expected: Vec<String> = sigs.iter().map(|s| format!("\n * {}", show(s, own))).collect();
+    format!(
+        "{name}() received an invalid combination of arguments - got ({}), but expected one of:{}",
+        got.join(", "),
+        expected.concat()
+    )
 }
 
 /// PyTorch's message for a list of tensors with another object in it.
@@ -424,10 +462,10 @@ fn kind_words(k: Kind) -> &'static str {
     }
 }
 
-/// `(Tensor input, int dim, *, dtype dtype)`: a signature in an error message.
-pub fn show(sig: &Signature) -> String {
+/// `(Tensor input, int dim, *, dtype dtype)`: a signature in an error message, without the first `own` parameters.
+pub fn show(sig: &Signature, own: usize) -> String {
     let mut parts = Vec::new();
-    for (i, p) in sig.params().iter().enumerate() {
+    for (i, p) in sig.params().iter().enumerate().skip(own) {
         if i == sig.positional && p.keyword_only {
             parts.push("*".to_string());
         }

@@ -14,8 +14,8 @@ from typing import Any
 
 from .. import _C
 from .._absent import getattr_of
-from .._base import Tensor, is_grad_enabled, zeros
-from .._C import _forward_levels, _is_fwd_grad_enabled, _set_fwd_grad_enabled
+from .._base import Tensor, is_grad_enabled
+from .._C import _forward_levels, _function_apply, _function_begin, _function_end
 from . import _engine
 from .grad_mode import no_grad
 
@@ -36,16 +36,13 @@ class FunctionCtx:
         needs_input_grad: a tuple of bools, whether each argument of `apply` needs a gradient.
     """
 
-    def __init__(self) -> None:
-        self._to_save = ()
-        self._saved = None
-        self._dirty = ()
-        self._non_differentiable = ()
-        self.materialize_grads: bool = True
-        self._materialize_non_diff_grads = True
-        self.needs_input_grad: tuple[bool, ...] = ()
-        self.saved_for_forward: tuple[Any, ...] = ()
-        self._in_jvp = False
+    _to_save = _dirty = _non_differentiable = ()
+    _saved = None
+    _in_jvp = False
+    _materialize_non_diff_grads = True
+    materialize_grads: bool = True
+    needs_input_grad: tuple[bool, ...] = ()
+    saved_for_forward: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Saves inputs, outputs or intermediate tensors (None is allowed) for `ctx.saved_tensors` in backward.
@@ -98,50 +95,14 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-def _name(fn):
-    return getattr(fn, "_node_name", None) or f"{fn.__name__}Backward"
-
-
-def _materialise(ctx, grads):
-    """Replaces undefined gradients by zeros with the outputs' shapes, dtypes and devices."""
-    keep_none = not ctx._materialize_non_diff_grads
-    return tuple(
-        g if g is not None or shape is None or (keep_none and constant) else zeros(shape, dtype=dtype, device=device)
-        for g, (shape, dtype, device, constant) in zip(grads, ctx._output_meta, strict=True)
-    )
-
-
 def _run_backward(self, grads):
     """Called by the engine: gradients of the outputs in, one gradient or None for each input out."""
-    fn = self._fn
-    if self.materialize_grads:
-        grads = _materialise(self, grads)
     wraps = self.__dict__.get("_wraps")
-    if wraps is not None:
-        grads = tuple(map(_engine.holder.released, grads))
-    results = self._backward_of(fn)(self, *grads)
-    if not isinstance(results, tuple):
-        results = tuple(results) if isinstance(results, list) else (results,)
-    n = len(self.needs_input_grad)
-    if len(results) > n:
-        if any(r is not None for r in results[n:]):
-            raise RuntimeError(
-                f"function {_name(fn)} returned an incorrect number of gradients (expected {n}, got {len(results)})"
-            )
-        results = results[:n]
-    if len(results) < n:
-        raise RuntimeError(
-            f"function {_name(fn)} returned an incorrect number of gradients (expected {n}, got {len(results)})"
-        )
-    for i, (r, needed) in enumerate(zip(results, self.needs_input_grad, strict=True)):
-        if r is not None and not isinstance(r, Tensor):
-            raise RuntimeError(f"expected Variable or None (got {type(r).__name__})")
-        if r is not None and not needed and not self._is_tensor[i]:
-            raise RuntimeError(
-                f"function {_name(fn)} returned a gradient different than None at position {i + 1}, "
-                "but the corresponding forward input was not a Variable"
-            )
-    return results if wraps is None else tuple(map(_engine.holder.held, results, wraps))
+    if wraps is None:
+        return self._backward_of(self._fn)(self, *grads)
+    results = self._backward_of(self._fn)(self, *map(_engine.holder.released, grads))
+    results = results if isinstance(results, (tuple, list)) else (results,)
+    return (*map(_engine.holder.held, results, wraps), *results[len(wraps) :])
 
 
 class _Ctx(FunctionCtx):
@@ -170,6 +131,9 @@ class FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         super().__init__(name, bases, attrs)
         # Each function has its own context class, so that `type(ctx)` names it as PyTorch does.
+        # The name of its node in a graph, if `attrs` has no other.
+        if "_node_name" not in attrs:
+            cls._node_name = f"{name}Backward"
         cls._context_class = type(f"{name}Backward", (_Ctx,), {"_fn": cls, "__module__": "torch.autograd.function"})
 
 
@@ -266,34 +230,34 @@ class Function(metaclass=FunctionMeta):
         if _C._vmap_depth() and _C._vmap_is_batched([a for a in args if isinstance(a, Tensor)]):
             from ..func import _custom
 
-            return _custom.apply(cls, args, lambda: cls._apply(args, kwargs, separate))
-        return cls._apply(args, kwargs, separate)[0]
+            return _custom.apply(cls, args, lambda saved: cls._apply(args, kwargs, separate, saved))
+        return cls._apply(args, kwargs, separate)
 
     @classmethod
-    def _apply(cls, args, kwargs, separate):
-        """(what `apply` returns, what the function saved for backward)."""
+    def _apply(cls, args, kwargs, separate, saved=None):
+        """What `apply` returns; the list `saved` gets what the function kept for backward."""
         ctx = cls._context_class()
-        is_tensor = tuple(isinstance(a, Tensor) for a in args)
-        ctx._is_tensor = is_tensor
-        if _engine.holder is not None:
-            ctx._wraps = tuple(map(_engine.holder.wraps, args))
-        recorded = is_grad_enabled()
-        ctx.needs_input_grad = tuple(t and (a.requires_grad and recorded) for a, t in zip(args, is_tensor, strict=True))
         levels = _forward_levels()
+        holder = _engine.holder
+        if holder is not None:
+            ctx._wraps = tuple(map(holder.wraps, args))
+            recorded = is_grad_enabled()
+            needs = tuple(isinstance(a, Tensor) and a.requires_grad and recorded for a in args)
         # The function's own `jvp` says what forward mode computes.
-        enabled = _is_fwd_grad_enabled()
-        _set_fwd_grad_enabled(False)
+        ctx.needs_input_grad, modes = _function_begin(args)
+        if holder is not None:
+            ctx.needs_input_grad = needs
         try:
-            with no_grad():
-                if separate:
-                    output = cls.forward(*args)
-                    cls.setup_context(ctx, args, output)
-                else:
-                    output = cls.forward(ctx, *args, **kwargs)
+            if separate:
+                output = cls.forward(*args)
+                cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args, **kwargs)
         finally:
-            _set_fwd_grad_enabled(enabled)
-        saved = (*ctx._to_save, *vars(ctx).values())
-        return _record(cls, ctx, args, output, separate, levels), saved
+            _function_end(modes)
+        if saved is not None:
+            saved.extend((*ctx._to_save, *vars(ctx).values()))
+        return _record(cls, ctx, args, output, separate, levels)
 
 
 def _bind_arguments(forward, args, kwargs):
@@ -313,31 +277,27 @@ def _record(cls, ctx, args, output, separate, levels):
     single = not isinstance(output, tuple)
     outputs = (output,) if single else output
     for dirty in ctx._dirty:
-        if not any(dirty is out for out in outputs):
+        if not _is_among(dirty, outputs):
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs "
                 "that are modified inplace must all be outputs of the Function."
             )
-    saved = [s for s in ctx._to_save if s is not None and not _is_among(s, ctx._dirty)]
-    if separate and any(_is_among(s, args) and _is_among(s, outputs) for s in saved):
+    if separate and any(
+        _is_among(s, args) and _is_among(s, outputs)
+        for s in ctx._to_save
+        if s is not None and not _is_among(s, ctx._dirty)
+    ):
         raise RuntimeError(
             "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
             "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
             "setup ctx inside the forward function itself."
         )
-    recorded = any(ctx.needs_input_grad)
-    if recorded:
-        if _engine.sparse:
-            _check_layouts(cls, args, outputs)
-        ctx._output_meta = tuple(
-            (o.shape, o.dtype, o.device, _is_among(o, ctx._non_differentiable) or not _is_continuous(o.dtype))
-            if isinstance(o, Tensor)
-            else (None, None, None, True)
-            for o in outputs
-        )
+    recorded = True in ctx.needs_input_grad
+    if recorded and _engine.sparse:
+        _check_layouts(cls, args, outputs)
     raw = outputs
-    outputs, ctx._saved = _C._function_apply(
-        ctx if recorded else None, _name(cls), args, outputs, ctx._dirty, ctx._non_differentiable, ctx._to_save
+    outputs, ctx._saved = _function_apply(
+        ctx if recorded else None, cls._node_name, args, outputs, ctx._dirty, ctx._non_differentiable, ctx._to_save
     )
     if recorded:
         # From here on the node owns them; keeping them here too would make a reference cycle.
@@ -346,7 +306,8 @@ def _record(cls, ctx, args, output, separate, levels):
         from ._function_forward import propagate
 
         propagate(cls, ctx, args, raw, outputs)
-    ctx._dirty = ctx._non_differentiable = ctx.saved_for_forward = ()
+    if levels or ctx._dirty or ctx._non_differentiable or ctx.saved_for_forward:
+        ctx._dirty = ctx._non_differentiable = ctx.saved_for_forward = ()
     return outputs[0] if single else outputs
 
 
@@ -366,10 +327,6 @@ def _check_layouts(cls, args, outputs):
 
 def _is_among(value, values):
     return any(value is v for v in values)
-
-
-def _is_continuous(dtype):
-    return dtype.is_floating_point or dtype.is_complex
 
 
 class InplaceFunction(Function):

@@ -20,8 +20,8 @@ class VmapInfo(NamedTuple):
 
 
 def apply(cls, args, on_example):
-    """Calls `on_example()`, the function on one example, which returns its output and what it saved for backward, and records
-    what stands for it on the batch."""
+    """Calls `on_example(saved)`, the function on one example, which returns its output and adds to a list what it saved for
+    backward, and records what stands for it on the batch."""
     own_rule = cls.vmap is not _base().vmap
     if own_rule and cls.generate_vmap_rule:
         raise RuntimeError(
@@ -38,7 +38,8 @@ def apply(cls, args, on_example):
 
     def run():
         nonlocal result
-        result, saved = on_example()
+        saved = []
+        result = on_example(saved)
         outputs = result if isinstance(result, tuple) else (result,)
         return [r for r in outputs if isinstance(r, Tensor)], [s for s in saved if isinstance(s, Tensor)]
 
@@ -91,7 +92,6 @@ def _derived(cls, args, dims, size):
         for i, t in zip(places, tensors, strict=True):
             given[i] = t
         ctx_of_example.needs_input_grad = tuple(isinstance(a, Tensor) and a.is_floating_point() for a in given)
-        ctx_of_example._is_tensor = tuple(isinstance(a, Tensor) for a in given)
         with no_grad():
             output = cls.forward(*given)
             cls.setup_context(ctx_of_example, tuple(given), output)
@@ -127,5 +127,5 @@ def _derived(cls, args, dims, size):
                 r if r is None or d is not None else r.sum(0) for r, d in zip(result, tensor_dims, strict=True)
             )
 
-    Derived.__name__ = cls.__name__
+    Derived.__name__, Derived._node_name = cls.__name__, cls._node_name
     return Derived

@@ -221,25 +221,31 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
     if index.ndim() > 1 {
         return Err(Error::index(format!("index_copy_(): Index should have dimension 1 or 0 (got {})", index.ndim())));
     }
-    let want = with_dim(out.shape(), dim, n);
-    if source.ndim() == 0 {
-        if n != 1 {
-            return Err(Error::index(format!(
-                "index_copy_(): When source is scalar, index should have one element (got {n})"
-            )));
-        }
-        return Ok((dim, unalias(index, out)?, unalias(&super::mask::broadcast_view(source, &want), out)?));
-    }
-    // A 0-d tensor accepts a 1-d source.
-    let ranks = source.ndim() == out.ndim() || (out.ndim() == 0 && source.ndim() == 1);
-    if !ranks || (0..out.ndim()).any(|d| d != dim && source.size(d) != out.size(d)) {
-        let slice =
-            |t: &Tensor| t.shape().iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, &n)| n).collect::<Dims>();
-        return Err(Error::runtime(format!(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension {dim}.",
-            spaced(&slice(out)),
-            spaced(&slice(source))
+    if source.ndim() == 0 && n != 1 {
+        return Err(Error::index(format!(
+            "index_copy_(): When source is scalar, index should have one element (got {n})"
         )));
+    }
+    if source.ndim() > 0 && out.ndim() > 0 && source.ndim() != out.ndim() {
+        return Err(Error::index(format!(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality \
+             ({}), destination dimensionality ({})",
+            source.ndim(),
+            out.ndim()
+        )));
+    }
+    let slice = |t: &Tensor| t.shape().iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, &n)| n).collect::<Dims>();
+    if slice(out) != slice(source) {
+        return Err(Error::runtime(format!(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension {}.",
+            spaced(&slice(out)),
+            spaced(&slice(source)),
+            if source.ndim() == 0 { 0 } else { dim }
+        )));
+    }
+    if source.ndim() == 0 {
+        let want = with_dim(out.shape(), dim, n);
+        return Ok((dim, unalias(index, out)?, unalias(&super::mask::broadcast_view(source, &want), out)?));
     }
     if source.size(dim) != n {
         return Err(Error::index(format!(
@@ -397,6 +403,7 @@ pub static INDEX_REDUCE: Op = Op {
     doc: "Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
     body: kernel_into(run_reduce, Some(run_reduce)),
+    warns_once: true,
     warns: Some(|_| Some("index_reduce() is in beta and the API may change at any time.".into())),
     vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::reduced }),
     samples: &[

@@ -44,6 +44,9 @@ def _for_all_names(module, given):
 def _owner(module, path):
     """The submodule of a dotted name."""
     for name in path.split(".") if path else ():
+        if isinstance(child := module._modules.get(name), Module):
+            module = child
+            continue
         if not hasattr(module, name):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
         module = getattr(module, name)
