@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 from .. import _C, return_types
@@ -135,5 +136,9 @@ def _unknown(key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
             f"{key}: not dispatched to Python: no op of ATen is called with these arguments, and {', '.join(wrapped)} has no memory "
             "of its own. Hint: define __torch_function__"
         )
+    if "rustgrad._dispatch._tracing" in sys.modules:
+        from ._tracing import refuse
+
+        refuse(key, tensors_in(args, kwargs))
     with NoOverrides():
         return func(*args, **kwargs)

@@ -119,6 +119,8 @@ def _run_backward(self, grads):
     wraps = self.__dict__.get("_wraps")
     if wraps is not None:
         grads = tuple(map(_engine.holder.released, grads))
+        if self._shown is not None:
+            grads = tuple(map(self._shown, grads))
     results = self._backward_of(fn)(self, *grads)
     if not isinstance(results, tuple):
         results = tuple(results) if isinstance(results, list) else (results,)
@@ -277,6 +279,7 @@ class Function(metaclass=FunctionMeta):
         ctx._is_tensor = is_tensor
         if _engine.holder is not None:
             ctx._wraps = tuple(map(_engine.holder.wraps, args))
+            ctx._shown = _engine.holder.shown(args)
         recorded = is_grad_enabled()
         ctx.needs_input_grad = tuple(t and (a.requires_grad and recorded) for a, t in zip(args, is_tensor, strict=True))
         levels = _forward_levels()

@@ -1,0 +1,98 @@
+"""`make_fx`: graphs are PyTorch's node by node (`golden/make_fx.json`), and compute what the function does for other arguments."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+from support import target
+from support.traced import described, programs
+
+torch = target.torch
+proxy_tensor = importlib.import_module(f"{target.NAME}.fx.experimental.proxy_tensor")
+pytree = importlib.import_module(f"{target.NAME}.utils._pytree")
+aten, F, make_fx = torch.ops.aten, torch.nn.functional, proxy_tensor.make_fx
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "make_fx.json").read_text())
+PROGRAMS = programs(torch)
+
+
+def same(got, want):
+    got, want = pytree.tree_leaves(got), pytree.tree_leaves(want)
+    assert len(got) == len(want)
+    for a, b in zip(got, want):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_graph(name):
+    function, args = PROGRAMS[name]
+    made = make_fx(function)(*args)
+    assert described(made.graph) == GOLDEN[name]
+    others = pytree.tree_map(lambda t: t.detach() * 0.5 + 0.25 if t.is_floating_point() else t, args)
+    same(made(*others), function(*others))
+
+
+def test_fake_mode_gives_the_same_graph():
+    function, args = PROGRAMS["backward"]
+    made = make_fx(function, tracing_mode="fake")(*args)
+    assert [n.name for n in made.graph.nodes] == [row.split(":")[0] for row in GOLDEN["backward"]]
+    same(made(*args), function(*args))
+
+
+def test_values_of_nodes():
+    node = [*make_fx(lambda x: x.t().double())(torch.ones(2, 3)).graph.nodes][1]
+    assert tuple(node.meta["val"].shape) == (3, 2) == tuple(node.meta["tensor_meta"].shape)
+    assert node.meta["tensor_meta"].stride == (1, 3) and node.meta["val"].device.type == "cpu"
+
+
+def test_decompositions():
+    table = {aten.silu.default: lambda x: x * x.sigmoid()}
+    made = make_fx(lambda x: F.silu(x).exp(), decomposition_table=table)(torch.ones(2))
+    assert [str(n.target) for n in made.graph.nodes][1:-1] == [
+        "aten.sigmoid.default",
+        "aten.mul.Tensor",
+        "aten.exp.default",
+    ]
+
+
+def test_what_has_no_formula_is_differentiated_when_the_graph_runs():
+    def gradient(x):
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(x.sinc().sum() + x.cumprod(0).sum(), x)
+
+    x = torch.tensor([0.3, 0.6, 0.9])
+    made = make_fx(gradient)(x)
+    same(made(x * 0.5), gradient(x * 0.5))
+
+
+def test_examples_of_vmap_are_traced_one_by_one():
+    function = torch.func.vmap(torch.func.grad(lambda x: (x.sin() * x[0]).sum()))
+    made = make_fx(function)(torch.rand(3, 2))
+    x = torch.rand(3, 2)
+    same(made(x), function(x))
+    jacobian = torch.func.jacrev(lambda x: x.sin() * x.sum())
+    same(make_fx(jacobian)(torch.rand(3))(x[:, 0]), jacobian(x[:, 0]))
+
+
+def test_what_depends_on_values_is_refused():
+    x = torch.rand(3)
+    with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor with aten._local_scalar_dense"):
+        make_fx(lambda x: x * x.sum().item())(x)
+    made = make_fx(lambda x: x * torch.tensor(3.0).item())(x)
+    same(made(x), x * 3)
+    assert proxy_tensor.get_proxy_mode() is None
+
+
+@pytest.mark.skipif(target.STAND_IN, reason="what rustgrad answers where PyTorch has more")
+def test_what_is_not_here_says_so():
+    x = torch.rand(3)
+    with pytest.raises(NotImplementedError, match="tracing_mode='symbolic'"):
+        make_fx(torch.sin, tracing_mode="symbolic")
+    with pytest.raises(NotImplementedError, match="forward-mode"):
+        make_fx(torch.func.jacfwd(torch.sin))(x)
+    layer = torch.nn.Linear(3, 3)
+    layer.register_full_backward_hook(lambda *given: None)
+    with pytest.raises(NotImplementedError, match="hooks of modules"):
+        make_fx(layer)(x.requires_grad_())
+    with pytest.raises(AssertionError, match="should be one of"):
+        make_fx(torch.sin, tracing_mode="other")
