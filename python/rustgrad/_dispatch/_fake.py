@@ -11,6 +11,7 @@ from typing import Any
 from .. import _C
 from .._C import Tensor
 from .._formats import strided
+from .._op_defs import CustomOpDef
 from .._ops import ops
 from .._subclasses.fake_tensor import (
     DataDependentOutputException,
@@ -165,6 +166,13 @@ def _run(func: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
     """The op on the bodies, recorded by the core where this is the call that it is to record."""
     frame = state.frames[-1] if state.frames and not state.disabled else None
     taken = frame is not None and frame.takes(func, tensors)
+    packet = func.overloadpacket
+    if isinstance(packet._function, CustomOpDef):
+        with set_grad_enabled(taken or _C.is_grad_enabled()):
+            result = packet._function._recorded(*args, **kwargs)
+        if taken:
+            frame.done, frame.result = True, result  # type: ignore[union-attr]
+        return result
     try:
         with _classes.disabled(), NoOverrides(), set_grad_enabled(taken or _C.is_grad_enabled()):
             result = _FORMS.get(func.overloadpacket.__name__, func.overloadpacket._function)(*args, **kwargs)

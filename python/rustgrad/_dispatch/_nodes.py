@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
+from .._op_defs import CustomOpDef
 from .._ops import OpOverload, ops
 from ..autograd import _engine
 from ..autograd.function import Function
@@ -53,11 +54,17 @@ def record(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensor
                 before["self"] = dispatch(ops.aten.clone.default, (before["self"],), {})
         result = quietly(op, args, kwargs, tensors)
         return _attached(op, formula, before, tensors, result)
-    if not writes and formula is None and _tracing() is not None and not is_autocast_on() and not _is_random(op):
+    if not writes and formula is None and _tracing() is not None and not is_autocast_on() and not _records_itself(op):
         from ._tape import once_more
 
         return once_more(op, args, kwargs, quietly(op, args, kwargs, tensors))
     return _native(op, formula, args, kwargs, tensors)
+
+
+def _records_itself(op: OpOverload) -> bool:
+    """Whether the gradient of an op is written in Python, or no second run gives it."""
+    kernel = op.overloadpacket._function
+    return _is_random(op) or (isinstance(kernel, CustomOpDef) and kernel._init_fn is not None)
 
 
 def _is_random(op: OpOverload) -> bool:
