@@ -78,7 +78,7 @@ def _dressed(mode: FakeTensorMode, body: Any, device: Any, constant: Any = None)
 
 def shown(self: Any, grad: Any) -> Any:
     """A gradient that the core made for a fake tensor, as a fake tensor."""
-    if type(grad) is Tensor and isinstance(self, FakeTensor) and grad.is_meta:
+    if type(grad) is Tensor and isinstance(self, FakeTensor) and grad.device.type == "meta":
         return _dressed(self.fake_mode, grad, self.device)
     return grad
 

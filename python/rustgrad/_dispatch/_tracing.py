@@ -26,7 +26,7 @@ from ..utils._python_dispatch import TorchDispatchMode
 from . import _classes
 from ._stack import NoOverrides, state
 
-__all__ = ["ProxyTorchDispatchMode", "PythonKeyTracer", "current", "make_fx", "refuse"]
+__all__ = ["ProxyTorchDispatchMode", "PythonKeyTracer", "current", "make_fx", "refuse", "trace"]
 
 aten = ops.aten
 # Ops that are written under another name.
@@ -91,6 +91,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def __init__(self, tracer: Any, tracing_mode: str = "real", decompositions: Any = None) -> None:
         super().__init__()
         self.tracer, self.tracing_mode, self.decompositions = tracer, tracing_mode, decompositions or {}
+        self.written_as: dict[Any, Any] = _WRITTEN_AS
         self._by_id: dict[int, Any] = {}
         self._by_memory: dict[Any, Any] = {}
         self._kept: list[Any] = []
@@ -210,7 +211,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return func(*args, **kwargs)
         # Before the op runs: it may write to what its constants are known by.
         given = _pytree.tree_map(self._argument, (args, kwargs))
-        target = _WRITTEN_AS.get(func, func)
+        target = self.written_as.get(func, func)
         proxy = self.tracer.create_proxy(
             "call_function", target, given[0], given[1], name=self.tracer.graph._target_to_str(target.overloadpacket.__name__)
         )  # fmt: skip
@@ -300,13 +301,11 @@ def make_fx(f: Callable[..., Any], settings: dict[str, Any]) -> Callable[..., Gr
             "Hint: torch.export.export(..., dynamic_shapes=...) makes graphs whose sizes vary"
         )
 
-    def traced(*args: Any) -> GraphModule:
-        return _trace(f, args, settings)
-
-    return traced
+    return lambda *args: trace(f, args, settings)
 
 
-def _trace(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str, Any]) -> GraphModule:
+def trace(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str, Any]) -> GraphModule:
+    """The graph of a call. `settings["written_as"]`: ops that are written under another name."""
     _engine.traced = current
     _classes.install()
     tracer = PythonKeyTracer()
@@ -320,6 +319,7 @@ def _trace(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str, Any
         args = _pytree.tree_map(lambda t: fake.from_tensor(t) if isinstance(t, Tensor) else t, args)
         blocks.enter_context(fake)
     mode = ProxyTorchDispatchMode(tracer, settings["tracing_mode"], settings["decomposition_table"])
+    mode.written_as = settings.get("written_as", _WRITTEN_AS)
     tracer.proxy_mode = mode
     with blocks:
         graph = tracer.trace(_wrapped(f, args, mode), _pytree.tree_map(lambda _: PH, args))
