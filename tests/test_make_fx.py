@@ -96,3 +96,37 @@ def test_what_is_not_here_says_so():
         make_fx(layer)(x.requires_grad_())
     with pytest.raises(AssertionError, match="should be one of"):
         make_fx(torch.sin, tracing_mode="other")
+
+
+def test_tables_of_decompositions():
+    decomp = importlib.import_module(f"{target.NAME}._decomp")
+    found = decomp.get_decompositions([aten.silu, aten.mm])
+    assert aten.silu.default in found and aten.mm.default not in found
+    assert list(decomp.get_decompositions([aten.silu.default])) == [aten.silu.default]
+    table = decomp.core_aten_decompositions()
+    assert aten.native_layer_norm.default not in table and decomp.get_decompositions([aten.native_layer_norm])
+
+    def gradient(x):
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(
+            (F.hardsigmoid(x).t() * F.layer_norm(x, (4,)).softmax(1).t()).sum() + x.split(2, 1)[0].tanh().sum(), x
+        )
+
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.rand(3, 4).to(dtype)
+        made = make_fx(gradient, decomposition_table=table)(x)
+        assert not any(
+            str(n.target).startswith(("aten.t.", "aten.split.", "aten.tanh_backward")) for n in made.graph.nodes
+        )
+        torch.testing.assert_close(made(x), gradient(x), atol=3e-2 if dtype == torch.bfloat16 else 1e-5, rtol=1e-2)
+    mine = {}
+
+    @decomp.register_decomposition(aten.sin, mine)
+    def sin(x):
+        return x - x**3 / 6
+
+    assert mine[aten.sin.default] is sin
+    with pytest.raises(RuntimeError, match="duplicate registrations for aten.sin.default"):
+        decomp.register_decomposition(aten.sin.default, mine)(lambda x: x)
+    decomp.remove_decompositions(mine, [aten.sin])
+    assert aten.sin.default not in mine

@@ -303,6 +303,16 @@ for _name, _target in _SAME.items():
     _alias(_name, _target)
 
 
+def _bitwise(name: str) -> None:
+    for overload in ("Tensor", "Scalar"):
+        op = getattr(getattr(aten, f"bitwise_{name}"), overload)
+        _table[getattr(getattr(aten, f"__{name}__"), overload)] = lambda *a, _op=op, **k: dispatch(_op, a, k)
+
+
+for _name in ("and", "or", "xor"):
+    _bitwise(_name)
+
+
 @part_of(aten.square.default)
 def _square(self: Any) -> Any:
     return run(aten.pow.Tensor_Scalar, self, 2)

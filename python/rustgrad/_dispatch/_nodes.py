@@ -145,6 +145,13 @@ def _native(op: OpOverload, formula: Any, args: Any, kwargs: Any, tensors: list[
         return result
     if not _C.is_grad_enabled():
         return result
+    if mode is not None and not op._schema.is_mutable:
+        # What runs in the place of the op.
+        from ._tape import once_more
+
+        return (
+            once_more(op, args, kwargs, result) if formula is None else _attached(op, formula, bound, tensors, result)
+        )
     return _attached(op, formula if formula is not None and not formula.view else None, bound, tensors, result)
 
 
