@@ -102,3 +102,15 @@ def test_tensors_with_elements_and_other_devices():
 def test_symbols_are_refused():
     with pytest.raises(NotImplementedError, match="sizes that are symbols"):
         fake.FakeTensorMode(static_shapes=False)
+
+
+def test_lists_batches_and_autocast():
+    with fake.FakeTensorMode():
+        p = nn.Parameter(torch.ones(2))
+        p.grad = torch.ones(2)
+        assert tuple(nn.utils.clip_grad_norm_([p], 1.0).shape) == ()
+        assert form(torch.func.vmap(torch.sin)(torch.ones(3, 2))) == ((3, 2), torch.float32, (2, 1), "cpu")
+        assert repr(torch.fft.rfft(torch.ones(4))) == "FakeTensor(..., size=(3,), dtype=torch.complex64)"
+        if not target.STAND_IN:
+            with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(NotImplementedError, match="autocast"):
+                torch.ones(2, 2) @ torch.ones(2, 2)

@@ -37,6 +37,21 @@ _SHAPES = frozenset(
 )
 # Ops that take the device of their second argument, or say it themselves.
 _OWN_DEVICE = frozenset(("copy_", "_to_copy", "to", "set_", "_index_put_impl_", "index_put", "index_put_", "index"))
+# Products, whose arguments autocast casts.
+_CASTS = frozenset(
+    (
+        "mm",
+        "addmm",
+        "bmm",
+        "baddbmm",
+        "addbmm",
+        "mv",
+        "addmv",
+        "dot",
+        "convolution",
+        "_scaled_dot_product_flash_attention_for_cpu",
+    )
+)
 _FRESH = frozenset(("lift_fresh", "lift", "lift_fresh_copy"))
 
 
@@ -141,6 +156,11 @@ def answer(mode: FakeTensorMode, func: Any, args: Any, kwargs: Any) -> Any:
         args, kwargs = _all_fake(mode, func, args, kwargs)
         tensors = [t for t in _pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
     device = _device_of(func, name, tensors, args, kwargs)
+    if name in _CASTS and _C._autocast_state(device.type)[0]:
+        raise NotImplementedError(
+            f"FakeTensorMode: {func} inside torch.autocast: its casts are not followed for tensors without elements. Hint: convert the "
+            "model with .to(dtype)"
+        )
     if kwargs.get("device") is not None or not tensors:
         kwargs = {**kwargs, "device": "meta"} if _takes_device(func) else kwargs
     kwargs = {k: v for k, v in kwargs.items() if k != "pin_memory"}
@@ -244,7 +264,7 @@ def described(t: Any) -> str:
     default = _C.ops["empty"](0).dtype
     given = [] if t.device.type == "cpu" else [f"device={str(t.device)!r}"]
     given.append(f"size={tuple(t.shape)}")
-    if t.dtype not in (default, _C.complex64 if default == _C.float32 else _C.complex128):
+    if t.dtype != default:
         given.append(f"dtype={t.dtype}")
     if t.grad_fn is not None:
         given.append(f"grad_fn=<{t.grad_fn.name()}>")

@@ -173,7 +173,8 @@ def _flat_out_dims(func, out_dims, output, spec):
 
 
 def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
-    if _engine.traced is not None and _engine.traced() is not None:
+    fake = any("fake_mode" in a.__dict__ for a in flat if isinstance(a, Tensor))
+    if fake or (_engine.traced is not None and _engine.traced() is not None):
         return _one_by_one(func, size, dims, flat, spec, out_dims, randomness, kwargs)
     name = _name(func)
     places = [i for i, d in enumerate(dims) if d is not None]
@@ -210,9 +211,11 @@ def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
 
 
 def _one_by_one(func, size, dims, flat, spec, out_dims, randomness, kwargs):
-    """`_run` where a mode traces, which sees no batched ops: example after example."""
+    """`_run` where a mode traces, which sees no batched ops, and of fake tensors: example after example."""
     if randomness == "same" or not size:
-        raise NotImplementedError("make_fx: vmap over no examples, or with randomness='same', is not traced")
+        raise NotImplementedError(
+            "vmap over no examples, or with randomness='same', is neither traced by make_fx nor run on fake tensors"
+        )
     columns, to, spec_out = [], None, None
     for i in range(size):
         given = [a if d is None else a.select(d, i) for a, d in zip(flat, dims, strict=True)]
