@@ -114,3 +114,15 @@ def test_lists_batches_and_autocast():
         if not target.STAND_IN:
             with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(NotImplementedError, match="autocast"):
                 torch.ones(2, 2) @ torch.ones(2, 2)
+
+
+def test_a_write_of_what_is_not_known_makes_aliases_unknown():
+    with fake.FakeTensorMode():
+        x = torch.tensor([3.0])
+        y = x.view(1)
+        y.add_(1)
+        assert x.item() == y.item() == 4
+        x.copy_(torch.rand(1))
+        for t in (x, y):
+            with pytest.raises(fake.DataDependentOutputException):
+                t.item()

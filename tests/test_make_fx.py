@@ -130,3 +130,18 @@ def test_tables_of_decompositions():
         decomp.register_decomposition(aten.sin.default, mine)(lambda x: x)
     decomp.remove_decompositions(mine, [aten.sin])
     assert aten.sin.default not in mine
+
+
+def test_elements_that_writes_make_unknown():
+    def drawn():
+        return torch.tensor([2.0]).normal_().item()
+
+    def through_a_view(x):
+        kept = torch.tensor([2.0])
+        kept.view(1).add_(x)
+        return x * kept.item()
+
+    with pytest.raises(RuntimeError, match="value out of a tracing tensor|data-dependent"):
+        make_fx(drawn)()
+    with pytest.raises(RuntimeError, match="value out of a tracing tensor|data-dependent"):
+        make_fx(through_a_view)(torch.rand(1))

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._absent import getattr_of
 from .._ops import OpOverload, OpOverloadPacket
+from . import _rules
 
 __all__ = [
     "core_aten_decompositions",
@@ -19,8 +20,8 @@ __all__ = [
     "remove_decompositions",
 ]
 
-# {overload: function of its arguments}; that of the library is filled when it is asked for.
-decomposition_table: dict[Any, Callable[..., Any]] = {}
+# {overload: function of its arguments}.
+decomposition_table: dict[Any, Callable[..., Any]] = dict(_rules.table)
 
 
 def _overloads(op: Any) -> list[OpOverload]:
@@ -48,7 +49,7 @@ def register_decomposition(
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        table = _filled() if registry is None else registry
+        table = decomposition_table if registry is None else registry
         for op in aten_op if isinstance(aten_op, (list, tuple)) else [aten_op]:
             for overload in _overloads(op):
                 if overload in table and table[overload] is not function:
@@ -59,21 +60,11 @@ def register_decomposition(
     return register
 
 
-def _filled() -> dict[Any, Callable[..., Any]]:
-    from . import _rules
-
-    if not _rules.placed:
-        _rules.placed = True
-        for overload, function in _rules.table.items():
-            decomposition_table.setdefault(overload, function)
-    return decomposition_table
-
-
 def get_decompositions(
     aten_ops: Sequence[OpOverload | OpOverloadPacket], type: str = "post_autograd"
 ) -> dict[OpOverload, Callable[..., Any]]:
     """{overload: function} for those of the ops that have a decomposition."""
-    table = _filled()
+    table = decomposition_table
     wanted = [overload for op in aten_ops for overload in _overloads(op)]
     return {overload: table[overload] for overload in wanted if overload in table}
 
@@ -89,9 +80,7 @@ def remove_decompositions(
 
 def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
     """The decompositions of ops that are not in the core of ATen."""
-    from . import _rules
-
-    return {op: f for op, f in _filled().items() if op not in _rules.in_core}
+    return {op: f for op, f in decomposition_table.items() if op not in _rules.in_core}
 
 
 _absent = getattr_of(__name__)
@@ -99,6 +88,5 @@ _absent = getattr_of(__name__)
 
 def __getattr__(name: str) -> Any:
     if name in ("global_decomposition_table", "decompositions"):
-        _filled()
         return {"post_autograd": decomposition_table, "pre_autograd": {}, "meta": {}}
     return _absent(name)

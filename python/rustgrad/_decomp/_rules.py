@@ -18,7 +18,6 @@ aten = ops.aten
 table: dict[Any, Callable[..., Any]] = {}
 # Ops of the core that have a decomposition all the same.
 in_core = {aten.native_layer_norm.default}
-placed = False
 _HALVES = (_C.float16, _C.bfloat16)
 
 

@@ -27,6 +27,7 @@ from ..nn.parameter import Parameter
 from ..utils import _pytree
 from . import _classes
 from ._stack import NoOverrides, state
+from ._tracing import DRAWS
 
 __all__ = ["answer", "described", "from_tensor", "prepare", "shown", "wrapped"]
 
@@ -53,6 +54,21 @@ _CASTS = frozenset(
     )
 )
 _FRESH = frozenset(("lift_fresh", "lift", "lift_fresh_copy"))
+
+
+class Known:
+    """Tensors by identity, which do not live longer for it."""
+
+    def __init__(self) -> None:
+        self._refs: dict[int, Any] = {}
+
+    def add(self, t: Any) -> None:
+        """Adds a tensor."""
+        refs, key = self._refs, id(t)
+        refs[key] = weakref.ref(t, lambda _: refs.pop(key, None))
+
+    def __iter__(self) -> Any:
+        return iter([t for t in (ref() for ref in list(self._refs.values())) if t is not None])
 
 
 @classmethod  # type: ignore[misc]
@@ -166,9 +182,13 @@ def answer(mode: FakeTensorMode, func: Any, args: Any, kwargs: Any) -> Any:
     kwargs = {k: v for k, v in kwargs.items() if k != "pin_memory"}
     result = _run(func, args, kwargs, tensors)
     known = _known(func, args, kwargs, tensors)
+    if known is None and func._schema is not None and func._schema.is_mutable and args:
+        _forget(mode, args[0])
     result = _pytree.tree_map(lambda t: _result(mode, t, device), result)
     if isinstance(result, FakeTensor):
         result.constant = known
+        if known is not None:
+            mode._known.add(result)
     return result
 
 
@@ -229,14 +249,28 @@ def _number(func: Any, args: Any, kwargs: Any) -> Any:
 def _constant(mode: FakeTensorMode, t: Tensor) -> Any:
     """The fake tensor of one that a program has made of data; one element is kept."""
     body = _C.ops["empty_strided"](tuple(t.shape), t.stride(), dtype=t.dtype, device="meta")
-    return wrapped(mode, body, t.device, t if t.numel() == 1 else None)
+    made = wrapped(mode, body, t.device, t if t.numel() == 1 else None)
+    if t.numel() == 1:
+        mode._known.add(made)
+    return made
+
+
+def _forget(mode: FakeTensorMode, written: Any) -> None:
+    """A write of what is not known: the elements of all tensors in that memory are unknown then."""
+    constant = getattr(written, "constant", None)
+    if constant is None:
+        return
+    place = constant.untyped_storage()._cdata
+    for t in mode._known:
+        if t.constant is not None and t.constant.untyped_storage()._cdata == place:
+            t.constant = None
 
 
 def _known(func: Any, args: Any, kwargs: Any, tensors: list[Any]) -> Any:
     """The one element of a result, where those of the arguments are known; what the op writes to is written."""
     if not tensors or any(t.constant is None for t in tensors) or kwargs.get("device") is not None:
         return None
-    if func._schema is None or "random" in func.overloadpacket.__name__:
+    if func._schema is None or func.overloadpacket.__name__ in DRAWS:
         return None
     given = _pytree.tree_map(lambda t: t.constant if isinstance(t, FakeTensor) else t, (args, kwargs))
     with _classes.disabled(), NoOverrides():

@@ -31,6 +31,11 @@ __all__ = ["ProxyTorchDispatchMode", "PythonKeyTracer", "current", "make_fx", "r
 aten = ops.aten
 # Ops that are written under another name.
 _WRITTEN_AS = {aten.detach.default: aten.alias.default, aten.lift_fresh.default: aten.lift_fresh_copy.default}
+# Ops that draw random numbers.
+DRAWS = frozenset(
+    """normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ geometric_ log_normal_ bernoulli normal multinomial poisson rand_like
+    randn_like randint_like""".split()
+)
 # Ops that give numbers.
 _NUMBERS = frozenset(("_local_scalar_dense", "item", "equal", "is_nonzero", "allclose"))
 
@@ -247,11 +252,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return
         fresh = func is aten.lift_fresh.default
         known = [id(t) in self._constants for t in tracked]
-        if fresh or (known and all(known)):
+        if fresh or (known and all(known) and func.overloadpacket.__name__ not in DRAWS):
             # The tensor itself: writes to it are seen.
             self._constants[id(result)] = result
-        else:
-            self._constants.pop(id(result), None)
+        elif self._constants:
+            # What shares memory with it is none any more either.
+            place = result.untyped_storage()._cdata
+            for key, t in list(self._constants.items()):
+                if t.untyped_storage()._cdata == place:
+                    del self._constants[key]
 
     def _number(self, func: Any, args: Any, kwargs: Any, tracked: list[Tensor]) -> Any:
         if any(id(t) not in self._constants for t in tracked):

@@ -133,6 +133,8 @@ class FakeTensorMode:
         self.shape_env, self.static_shapes, self.export = None, True, export
         self.enter_stack: list[bool] = []
         self._memory: dict[int, Any] = {}
+        # Tensors whose one element is known, by identity.
+        self._known: Any = _fake.Known()
 
     @classmethod
     def shared(cls) -> FakeTensorMode:
