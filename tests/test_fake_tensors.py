@@ -126,3 +126,11 @@ def test_a_write_of_what_is_not_known_makes_aliases_unknown():
         for t in (x, y):
             with pytest.raises(fake.DataDependentOutputException):
                 t.item()
+
+
+def test_a_value_in_a_tensor_fills_another():
+    with fake.FakeTensorMode():
+        x = torch.full((2,), torch.tensor(3.0))
+        assert form(x.new_full((3,), torch.tensor(1.0))) == ((3,), torch.float32, (1,), "cpu")
+        with pytest.raises(fake.DataDependentOutputException):
+            torch.full((2,), torch.rand(()))

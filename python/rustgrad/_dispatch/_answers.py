@@ -263,6 +263,21 @@ def _hook(func: Any, self: Tensor, *args: Any) -> Any:
         return func(self, *args)
 
 
+@_answers("full", "full_like", "new_full")
+def _filled(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """A value in a tensor is read, as PyTorch's parser does."""
+    at = 2 if func.__name__ == "new_full" else 1
+    value = args[at] if len(args) > at else kwargs.get("fill_value")
+    if not isinstance(value, Tensor) or value.dim():
+        return NotImplemented
+    number = dispatch(ops.aten._local_scalar_dense.default, (value,), {})
+    if len(args) > at:
+        args = (*args[:at], number, *args[at + 1 :])
+    else:
+        kwargs = {**kwargs, "fill_value": number}
+    return func(*args, **kwargs)
+
+
 @_answers("to_dense")
 def _to_dense(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
     # The engine asks for all elements of a gradient.
