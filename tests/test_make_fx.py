@@ -143,5 +143,6 @@ def test_elements_that_writes_make_unknown():
 
     with pytest.raises(RuntimeError, match="value out of a tracing tensor|data-dependent"):
         make_fx(drawn)()
-    with pytest.raises(RuntimeError, match="value out of a tracing tensor|data-dependent"):
-        make_fx(through_a_view)(torch.rand(1))
+    if not target.STAND_IN:  # PyTorch takes the number of this run
+        with pytest.raises(RuntimeError, match="value out of a tracing tensor"):
+            make_fx(through_a_view)(torch.rand(1))
