@@ -76,9 +76,11 @@ def test_arguments_that_are_written_to_are_checked(torch):
     def g(x: torch.Tensor, *, y: torch.Tensor) -> torch.Tensor:
         return x + y
 
-    named = torch.library.custom_op("mine::g", g, mutates_args=(), tags=torch.Tag.pointwise)
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        torch.library.custom_op("mine::g", g, mutates_args=(), tags=torch.Tag.pointwise)
+    torch.library.define("mine::g", "(Tensor x, *, Tensor y) -> Tensor")
     with pytest.raises(NotImplementedError, match="register_autograd with kwarg-only Tensor args"):
-        named.register_autograd(lambda ctx, grad: grad)
+        torch.library.register_autograd("mine::g", lambda ctx, grad: grad)
 
 
 def test_a_rule_for_batches(torch):
@@ -117,3 +119,80 @@ def test_a_kernel_can_be_set_aside(torch):
         with one.set_kernel_enabled("cpu"):
             assert one(x).item() == 2
     assert one(x).item() == 2
+
+
+def _sine(torch, name):
+    @torch.library.custom_op(f"mine::{name}", mutates_args=())
+    def sine(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(np.sin(x.detach().numpy()))
+
+    return sine
+
+
+def test_ops_are_traced_and_run_on_fake_tensors(torch):
+    from rustgrad._subclasses.fake_tensor import FakeTensorMode, UnsupportedOperatorException, is_fake
+    from rustgrad.fx.experimental.proxy_tensor import make_fx
+
+    sine = _sine(torch, "sine")
+    with (
+        FakeTensorMode(),
+        pytest.raises(RuntimeError, match=r"no fake impl registered for <CustomOpDef\(mine::sine\)>"),
+    ):
+        sine(torch.ones(3))
+    sine.register_fake(torch.empty_like)
+    sine.register_autograd(
+        lambda ctx, g: g * ctx.saved_tensors[0].cos(),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )
+
+    def gradient(x):
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(sine(x).sum(), x)
+
+    for mode in ("real", "fake"):
+        made = make_fx(gradient, tracing_mode=mode)(torch.ones(3))
+        names = [n.name for n in made.graph.nodes]
+        assert names == ["x_1", "alias", "sine", "sum_1", "ones_like", "expand", "cos", "mul", "output"]
+        torch.testing.assert_close(made(torch.zeros(3))[0], torch.ones(3))
+    with FakeTensorMode():
+        x = torch.ones(3, requires_grad=True)
+        sine(x).sum().backward()
+        assert is_fake(x.grad)
+        torch.library.define("mine::none", "(Tensor x) -> Tensor")
+        with pytest.raises(UnsupportedOperatorException, match="mine.none.default"):
+            torch.ops.mine.none(x)
+
+
+def test_opcheck(torch):
+    sine = _sine(torch, "checked")
+    x = torch.ones(3, requires_grad=True)
+    error = "test_faketensor failed with There was no fake impl"
+    with pytest.raises(Exception, match=error) as caught:
+        torch.library.opcheck(sine, (x,))
+    assert type(caught.value).__name__ == "OpCheckError"
+    sine.register_fake(lambda x: x.new_empty(4))
+    found = torch.library.opcheck(sine, (x.detach(),), raise_exception=False)
+    assert "Shapes torch.Size([3]) and torch.Size([4]) are not equal" in str(found.pop("test_faketensor"))
+    assert set(found.values()) == {"SUCCESS"}
+    sine.register_fake(torch.empty_like)
+    assert torch.library.opcheck(sine, (x.detach(),), test_utils="test_faketensor") == {"test_faketensor": "SUCCESS"}
+    with pytest.raises(ValueError, match="expected test_utils to be subset"):
+        torch.library.opcheck(sine, (x,), test_utils="other")
+
+    @torch.library.custom_op("mine::secretly", mutates_args=())
+    def secretly(x: torch.Tensor) -> torch.Tensor:
+        return x.add_(1).clone()
+
+    with pytest.raises(Exception, match="Argument x is not defined as mutable but was mutated"):
+        torch.library.opcheck(secretly, (torch.ones(3),), test_utils="test_schema")
+
+
+def test_kernels_by_key(torch):
+    library = torch.library.Library("mine2", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+
+    @torch.library.impl(library, "twice", "CPU")
+    def twice(x):
+        return x * 2
+
+    assert torch.ops.mine2.twice(torch.ones(1)).item() == 2

@@ -116,7 +116,9 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(
     def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return attention(q, k, v, attn_mask, 0.0, is_causal, scale=scale)  # type: ignore[no-any-return]
 
-    return _gradients(run, (query, key, value), grad_out, (True, True, True))  # type: ignore[no-any-return]
+    found = _gradients(run, (query, key, value), grad_out, (True, True, True))
+    # As in PyTorch, heads lie inside positions; a graph of ops takes views of that form for granted.
+    return tuple(g.transpose(1, 2).contiguous().transpose(1, 2) for g in found)
 
 
 def _of_loss(name: str, *options: str) -> Callable[..., Tensor]:

@@ -1,18 +1,28 @@
-"""What programs ask of a tracer of fake tensors that runs: there is none."""
+"""What programs ask of the modes of fake tensors, and of traces and compilations that run: of those there are none."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 __all__: list[str] = []
 
 
-def detect_fake_mode(inputs: Any = None) -> None:
-    """None: no tensor is fake."""
+def detect_fake_mode(inputs: Any = None) -> Any:
+    """The mode of fake tensors that this thread is in, or that some among the inputs are of; None if there is none."""
+    mode = active_fake_mode()
+    if mode is not None or inputs is None:
+        return mode
+    from ._subclasses.fake_tensor import FakeTensor
+    from .utils._pytree import tree_leaves
+
+    return next((t.fake_mode for t in tree_leaves(inputs) if isinstance(t, FakeTensor)), None)
 
 
-def active_fake_mode() -> None:
-    """None: no mode makes fake tensors."""
+def active_fake_mode() -> Any:
+    """The mode of fake tensors that this thread is in; None if there is none."""
+    loaded = sys.modules.get("rustgrad._subclasses.fake_tensor")
+    return None if loaded is None else loaded.active_mode()
 
 
 class _Context:

@@ -18,6 +18,7 @@ _TUPLES = "_ntuple _pair _quadruple _single _triple"
 
 # Module: {where: names}; `name=other` where the other module calls it otherwise, "." for its own submodules.
 _NAMES: dict[str, dict[str, str]] = {
+    "_functorch_names": {"fx.experimental.proxy_tensor": "make_fx"},
     "": {
         "_wrapper_names": "_has_compatible_shallow_copy_type",
         ".": "_VF _compile _guards _higher_order_ops _jit_internal _library _linalg_utils _logging _lowrank _prims_common "

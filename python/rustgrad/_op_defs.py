@@ -136,6 +136,10 @@ class CustomOpDef:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _engine.dispatched is not None and _engine.dispatched(_tensors((args, kwargs))):
             return getattr(getattr(_ops.ops, self._namespace), self._name).default(*args, **kwargs)
+        return self._recorded(*args, **kwargs)
+
+    def _recorded(self, *args, **kwargs):
+        """The call below dispatch, recorded by autograd."""
         if self._autograd is not None:
             return self._autograd(*args, **kwargs)
         tensors = _tensors((args, kwargs))
@@ -152,6 +156,8 @@ class CustomOpDef:
         return _function_of(self, kwargs).apply(*args)
 
     def _run(self, args, kwargs, tensors):
+        if (mode := next((t.fake_mode for t in tensors if "fake_mode" in t.__dict__), None)) is not None:
+            return self._faked(mode, args, kwargs)
         device = tensors[0].device.type if tensors else self._device_asked_for(args, kwargs)
         if device == "meta":
             if self._fake is None:
@@ -179,6 +185,23 @@ class CustomOpDef:
         self._check_apart(kernel, result, tensors)
         self._count_writes(args, kwargs)
         return result
+
+    def _faked(self, mode, args, kwargs):
+        """What the function of shapes says of fake tensors."""
+        function = self._fake or self._kernels.get("meta")
+        if function is None and self._init_fn is None:
+            from ._subclasses.fake_tensor import UnsupportedOperatorException
+
+            raise UnsupportedOperatorException(getattr(getattr(_ops.ops, self._namespace), self._name).default)
+        if function is None:
+            if self._schema is not None and self._schema.endswith("-> ()"):
+                return None  # it writes, and what it writes has its shape
+            raise RuntimeError(
+                f"There was no fake impl registered for {self}. This is necessary for torch.compile/export/fx tracing to work. "
+                f"Please use `{self._name}.register_fake` to add an fake impl."
+            )
+        with mode:
+            return function(*args, **kwargs)
 
     def _device_asked_for(self, args, kwargs):
         """The device of an op without tensors: its argument `device`."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _C, _ops
 from ._absent import getattr_of
-from ._op_defs import DEVICES, CustomOpDef, undefined, written_by
+from ._op_defs import DEVICES, CustomOpDef, _has_keyword_tensors, undefined, written_by
 
 __all__ = [
     "CustomOpDef",
@@ -26,6 +26,7 @@ __all__ = [
     "impl",
     "impl_abstract",
     "infer_schema",
+    "opcheck",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -180,6 +181,10 @@ def custom_op(
     def decorate(function):
         space, op = _split(name)
         shape = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        if _has_keyword_tensors(shape):
+            raise NotImplementedError(
+                "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. Got: " + f"{op}{shape}"
+            )
         written = set(written_by(shape))
         if mutates_args != "unknown" and written != set(mutates_args):
             raise ValueError(
@@ -275,7 +280,18 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
-    """Gives an op its kernel for devices ("cpu", "cuda", "default") or a dispatch key; also a decorator."""
+    """Gives an op its kernel for devices ("cpu", "cuda", "default") or a dispatch key; also a decorator.
+
+    The older form `impl(library, name, key)` is a decorator too.
+    """
+    if isinstance(qualname, Library):
+        name, key = types, func or ""
+
+        def place(function):
+            qualname.impl(name, function, key)
+            return function
+
+        return place
     op = _find(qualname)
 
     def decorate(function):
@@ -287,6 +303,44 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
         return function
 
     return decorate if func is None else decorate(func)
+
+
+def opcheck(
+    op: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] = (
+        "test_schema",
+        "test_autograd_registration",
+        "test_faketensor",
+        "test_aot_dispatch_dynamic",
+    ),
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> dict[str, Any]:
+    """Tests an op of a program on one call.
+
+    Args:
+        op: the op: what `custom_op` made, or one of `torch.ops`.
+        args, kwargs: the arguments of the call.
+        test_utils: which tests: "test_schema" (what it writes to, and that results are new), "test_autograd_registration",
+            "test_faketensor" (the forms that its fake impl gives), "test_aot_dispatch_dynamic" (its graph gives its results
+            and gradients).
+        raise_exception (bool): whether a test that fails raises.
+        atol, rtol (float, optional): how near results have to be.
+
+    Returns:
+        {test: "SUCCESS", or the error}.
+
+    Raises:
+        OpCheckError: a test failed.
+        ValueError: `op` is no op, or there is no such test.
+    """
+    from ._opcheck import opcheck as run
+
+    return run(op, args, kwargs, test_utils, raise_exception, atol, rtol)
 
 
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Library | None = None) -> Any:

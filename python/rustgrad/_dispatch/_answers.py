@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy as copying
+import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +13,10 @@ from .._C import Size, Tensor
 from .._formats import preserve_format, strided
 from .._ops import ops
 from .._recording._keys import op_key
+from ..autograd import _engine
 from ..autograd.grad_mode import no_grad
 from ..storage import UntypedStorage
+from ..utils.hooks import RemovableHandle
 from . import _classes
 from ._calls import below, dispatch
 from ._held import held, released
@@ -37,12 +41,16 @@ def _answers(*keys: str) -> Callable[..., Any]:
     return add
 
 
+def _ones(self: Tensor) -> Any:
+    return dispatch(ops.aten.ones_like.default, (self,), {"pin_memory": False, "memory_format": preserve_format})
+
+
 @_answers("backward")
 def _backward(func: Any, self: Tensor, gradient: Any = None, *rest: Any, **named: Any) -> Any:
     if gradient is None and self.requires_grad and self.numel() == 1:
-        gradient = dispatch(
-            ops.aten.ones_like.default, (self,), {"pin_memory": False, "memory_format": preserve_format}
-        )
+        gradient = _ones(self)
+    if _engine.traced is not None and _engine.traced() is not None and gradient is not None:
+        return _engine.backward(self, gradient, *rest, **named)
     return getattr(func, "__wrapped__", func)(self, gradient, *rest, **named)
 
 
@@ -62,7 +70,13 @@ def _get_device(func: Any, self: Tensor) -> Any:
 @_answers("grad.__get__", "_grad.__get__")
 def _grad_of(func: Any, self: Tensor) -> Any:
     with NoOverrides():
-        return released(func(self))
+        return _shown(self, released(func(self)))
+
+
+def _shown(self: Any, grad: Any) -> Any:
+    """A gradient of a fake tensor, which the core may have made."""
+    loaded = sys.modules.get("rustgrad._dispatch._fake")
+    return grad if loaded is None or grad is None else loaded.shown(self, grad)
 
 
 @_answers("grad.__set__", "_grad.__set__")
@@ -90,6 +104,8 @@ def _memory(func: Any, self: Tensor, *args: Any, **kwargs: Any) -> Any:
     if name == "data_ptr":
         self.numel()
         return 0
+    if name == "tolist" and "fake_mode" in self.__dict__:
+        return dispatch(ops.aten._local_scalar_dense.default, (self,), {})
     raise RuntimeError(
         f"{name}: .{name}() is not supported for tensor subclasses. Hint: convert the parts of {type(self).__name__}"
     )
@@ -107,6 +123,8 @@ def _repr(func: Any, self: Tensor, **kwargs: Any) -> Any:
     if not _classes.is_wrapper(self):
         with _classes.disabled(), NoOverrides():
             return func(self, **kwargs)
+    if "fake_mode" in self.__dict__:
+        return sys.modules["rustgrad._dispatch._fake"].described(self)
     return _described(self, kwargs.get("tensor_contents"))
 
 
@@ -221,16 +239,43 @@ def _as_subclass(func: Any, self: Tensor, cls: Any) -> Any:
 
 @_answers("autograd.grad", "grad")
 def _grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **named: Any) -> Any:
-    from ..autograd import _engine
-
     keys = list(inputs) if isinstance(inputs, dict) else None
     chosen = tuple(inputs.values()) if isinstance(inputs, dict) else _engine.as_tuple(inputs)
     flags = ("retain_graph", "create_graph", "allow_unused", "is_grads_batched", "materialize_grads")
     outputs = _engine.as_tuple(outputs)
+    if grad_outputs is None and all(isinstance(t, Tensor) and t.requires_grad and t.numel() == 1 for t in outputs):
+        grad_outputs = tuple(map(_ones, outputs))
     found = _engine.gradients(outputs, chosen, keys, grad_outputs, *(named.get(name) for name in flags))
     if isinstance(found, dict):
-        return {k: released(g) for k, g in found.items()}
-    return tuple(map(released, found))
+        return {k: _shown(inputs[k], released(g)) for k, g in found.items()}
+    return tuple(_shown(t, released(g)) for t, g in zip(chosen, found))
+
+
+@_answers("register_hook", "retain_grad")
+def _hook(func: Any, self: Tensor, *args: Any) -> Any:
+    mode = None if _engine.traced is None else _engine.traced()
+    if mode is not None and not self.is_leaf:
+        node = self.grad_fn
+        hook = args[0] if args else lambda grad: setattr(self, "grad", grad)
+        mode.hooks.setdefault(((node._sequence_nr(), node.name()), self.output_nr), []).append(hook)
+        return RemovableHandle(OrderedDict())
+    with NoOverrides():
+        return func(self, *args)
+
+
+@_answers("full", "full_like", "new_full")
+def _filled(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """A value in a tensor is read, as PyTorch's parser does."""
+    at = 2 if func.__name__ == "new_full" else 1
+    value = args[at] if len(args) > at else kwargs.get("fill_value")
+    if not isinstance(value, Tensor) or value.dim():
+        return NotImplemented
+    number = dispatch(ops.aten._local_scalar_dense.default, (value,), {})
+    if len(args) > at:
+        args = (*args[:at], number, *args[at + 1 :])
+    else:
+        kwargs = {**kwargs, "fill_value": number}
+    return func(*args, **kwargs)
 
 
 @_answers("to_dense")

@@ -195,7 +195,7 @@ def _asked(handler: Callable[..., Any], op: Any, types: Any, args: Any, kwargs: 
 
 def _aliased(op: Any, args: Any, result: Any) -> Any:
     """A result of a class: a write counts in the version of the tensor, and `detach` shares it."""
-    if not args or not _classes.is_wrapper(args[0]):
+    if not args or not _classes.is_wrapper(args[0]) or "fake_mode" in args[0].__dict__:
         return result
     name = op.overloadpacket.__name__
     if name == "detach" and _classes.is_wrapper(result) and result is not args[0]:

@@ -175,7 +175,9 @@ def _device(self: Any) -> Any:
     if _asking(self, "device"):
         return _answer(self, "device")
     found = self.__dict__.get(PLACE)
-    return _get(self, "device") if found is None else found
+    # The body of a fake tensor is what ops run on.
+    body = found is None or (state.disabled and "fake_mode" in self.__dict__)
+    return _get(self, "device") if body else found
 
 
 def _layout(self: Any) -> Any:

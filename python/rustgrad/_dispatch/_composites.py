@@ -303,6 +303,16 @@ for _name, _target in _SAME.items():
     _alias(_name, _target)
 
 
+def _bitwise(name: str) -> None:
+    for overload in ("Tensor", "Scalar"):
+        op = getattr(getattr(aten, f"bitwise_{name}"), overload)
+        _table[getattr(getattr(aten, f"__{name}__"), overload)] = lambda *a, _op=op, **k: dispatch(_op, a, k)
+
+
+for _name in ("and", "or", "xor"):
+    _bitwise(_name)
+
+
 @part_of(aten.square.default)
 def _square(self: Any) -> Any:
     return run(aten.pow.Tensor_Scalar, self, 2)
@@ -337,6 +347,23 @@ def _outer(self: Any, vec2: Any) -> Any:
 @part_of(aten.argsort.default)
 def _argsort(self: Any, dim: int = -1, descending: bool = False) -> Any:
     return run(aten.sort.default, self, dim, descending)[1]
+
+
+@part_of(aten.where.default)
+def _where_true(condition: Any) -> Any:
+    return list(run(aten.unbind.int, run(aten.nonzero.default, condition), 1))
+
+
+@part_of(aten.repeat_interleave.self_Tensor)
+def _repeat_interleave(self: Any, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:
+    flat = reshaped(self, [-1]) if dim is None else self
+    at = 0 if dim is None else _dim(self, dim)
+    if repeats.numel() == 1:
+        repeats = run(aten.expand.default, reshaped(repeats, [1]), [flat.shape[at]])
+    if repeats.dim() != 1 or repeats.shape[0] != flat.shape[at]:
+        return NotImplemented
+    places = run(aten.repeat_interleave.Tensor, repeats, output_size=output_size)
+    return run(aten.index_select.default, flat, at, places)
 
 
 @part_of(aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)

@@ -190,6 +190,15 @@ def _dropout(input: Any, p: float, train: bool) -> Any:
     return run(aten.mul.Tensor, input, run(aten.div_.Scalar, noise, 1 - p))
 
 
+@part_of(aten.feature_dropout.default)
+def _feature_dropout(input: Any, p: float, train: bool) -> Any:
+    if not train or p == 0 or input.numel() == 0 or not 0 <= p < 1:
+        return _dropout(input, p, train)
+    shape = [*input.shape[:2], *(1 for _ in input.shape[2:])]
+    noise = run(aten.bernoulli_.float, run(aten.new_empty.default, input, shape), 1 - p)
+    return run(aten.mul.Tensor, input, run(aten.div_.Scalar, noise, 1 - p))
+
+
 # --- pooling and pictures
 
 

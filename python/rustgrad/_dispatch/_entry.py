@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 from .. import _C, return_types
@@ -127,13 +128,29 @@ def _ops_of(key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return _unknown(key, func, args, kwargs)
 
 
+def _each(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An op of lists of tensors as one op for each."""
+    name = "linalg_vector_norm" if name == "norm" else name
+    found = []
+    for i in range(len(args[0])):
+        given = (a[i] if isinstance(a, (list, tuple)) else a for a in args)
+        found.append(runner(name, *given, **kwargs))
+    return None if name.endswith("_") else found
+
+
 def _unknown(key: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function that is no op of ATen: it runs as it is, unseen, on tensors that have memory."""
+    if key.startswith("_foreach_") and args and isinstance(args[0], (list, tuple)):
+        return _each(key.removeprefix("_foreach_"), args, kwargs)
     wrapped = sorted({type(t).__name__ for t in tensors_in(args, kwargs) if _classes.is_wrapper(t)})
     if wrapped:
         raise NotImplementedError(
             f"{key}: not dispatched to Python: no op of ATen is called with these arguments, and {', '.join(wrapped)} has no memory "
             "of its own. Hint: define __torch_function__"
         )
+    if "rustgrad._dispatch._tracing" in sys.modules:
+        from ._tracing import refuse
+
+        refuse(key, tensors_in(args, kwargs))
     with NoOverrides():
         return func(*args, **kwargs)

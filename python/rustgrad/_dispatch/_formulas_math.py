@@ -52,24 +52,31 @@ def _conj(t: Any) -> Any:
     return run(aten.conj.default, t) if isinstance(t, Tensor) and t.dtype.is_complex else t
 
 
-@gradient_of(aten.mul.Tensor, aten.mul.Scalar, saves="self other")
+@gradient_of(aten.mul.Scalar)
+def _mul_scalar(c: Any, g: Any) -> Any:
+    other = c.other.conjugate() if isinstance(c.other, complex) else c.other
+    return {"self": c.fitted("self", run(aten.mul.Scalar, g, other))}
+
+
+@gradient_of(aten.mul.Tensor, saves="self other")
 def _mul(c: Any, g: Any) -> Any:
+    # As in PyTorch: by the names of the arguments.
     found = {}
-    if c.needs("self"):
-        found["self"] = c.fitted("self", _times(g, _conj(c.other)))
     if c.needs("other"):
         found["other"] = c.fitted("other", _times(g, _conj(c.self_)))
+    if c.needs("self"):
+        found["self"] = c.fitted("self", _times(g, _conj(c.other)))
     return found
 
 
 @gradient_of(aten.div.Tensor, aten.div.Scalar, saves="self other")
 def _div(c: Any, g: Any) -> Any:
     found, other = {}, _conj(c.other)
-    if c.needs("self"):
-        found["self"] = c.fitted("self", run(aten.div.Tensor, g, other))
     if c.needs("other"):
         quotient = run(aten.div.Tensor, run(aten.div.Tensor, _conj(c.self_), other), other)
         found["other"] = c.fitted("other", _times(run(aten.neg.default, g), quotient))
+    if c.needs("self"):
+        found["self"] = c.fitted("self", run(aten.div.Tensor, g, other))
     return found
 
 
@@ -293,7 +300,7 @@ def _selected(c: Any, g: Any, indices: Any, dim: int, keepdim: bool) -> Any:
         return g
     if not keepdim:
         g, indices = (run(aten.unsqueeze.default, t, dim) for t in (g, indices))
-    return run(aten.scatter_add.default, run(aten.new_zeros.default, g, shape), dim, indices, g)
+    return run(aten.scatter.src, run(aten.new_zeros.default, g, shape), dim, indices, g)
 
 
 @gradient_of(aten.max.dim, aten.min.dim, aten.median.dim, saves="result1")
@@ -330,13 +337,35 @@ def _logsumexp(c: Any, g: Any) -> Any:
 
 @gradient_of(aten.linalg_vector_norm.default, saves="self result")
 def _vector_norm(c: Any, g: Any) -> Any:
-    if c.ord != 2:
-        raise NotImplementedError(
-            f"aten.linalg_vector_norm: the gradient of the norm of order {c.ord} is not known to dispatch"
-        )
     result, count = c.result, len(c.shape("self").shape)
     if not c.keepdim and c.dim is not None:
         for d in sorted(d % count for d in c.dim):
             g, result = run(aten.unsqueeze.default, g, d), run(aten.unsqueeze.default, result, d)
+    if c.ord != 2:
+        return {"self": _of_norm(c, g, result)}
     unit = run(aten.masked_fill.Scalar, run(aten.div.Tensor, c.self_, result), run(aten.eq.Scalar, result, 0), 0)
     return {"self": _times(unit, g)}
+
+
+def _of_norm(c: Any, g: Any, result: Any) -> Any:
+    """The gradient of a norm of another order than 2."""
+    sign = run(aten.sgn.default, c.self_)
+    if c.ord == 0:
+        return run(aten.zeros_like.default, c.self_)
+    if c.ord == 1:
+        return _times(sign, g)
+    size = run(aten.abs.default, c.self_)
+    if c.ord in (float("inf"), -float("inf")):
+        hit = run(aten.eq.Tensor, size, result)
+        count = run(aten.sum.dim_IntList, hit, list(range(len(hit.shape))) if c.dim is None else list(c.dim), True)
+        return _times(sign, run(aten.div.Tensor, _times(g, hit), count))
+    power = run(aten.pow.Tensor_Scalar, size, c.ord - 1)
+    scale = run(aten.div.Tensor, g, run(aten.pow.Tensor_Scalar, result, c.ord - 1))
+    scale = run(aten.masked_fill.Scalar, scale, run(aten.eq.Scalar, result, 0), 0)
+    if c.ord < 1:
+        power = run(aten.masked_fill.Scalar, power, run(aten.eq.Scalar, size, 0), 0)
+    return _times(_times(sign, power), scale)
+
+
+for _name in ("ceil", "floor", "round", "trunc", "sign"):
+    _by(_name, "", lambda c, g: run(aten.zeros_like.default, g))

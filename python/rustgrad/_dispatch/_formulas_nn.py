@@ -56,20 +56,35 @@ _between("huber_loss", "delta")
 
 @gradient_of(aten.binary_cross_entropy_with_logits.default, saves="self target weight pos_weight")
 def _bce_with_logits(c: Any, g: Any) -> Any:
-    if not c.needs("self"):
-        return {}
+    found = {}
+    if c.needs("self"):
+        found["self"] = _of_logits(c, g, _by_logits(c))
+    if c.needs("target"):
+        found["target"] = c.fitted("target", _of_logits(c, g, _by_target(c)))
+    return found
+
+
+def _by_logits(c: Any) -> Any:
     chance = run(aten.sigmoid.default, c.self_)
     if c.pos_weight is None:
-        made = run(aten.sub.Tensor, chance, c.target)
-    else:
-        weighted = run(aten.mul.Tensor, c.pos_weight, c.target)
-        total = run(aten.sub.Tensor, run(aten.add.Scalar, weighted, 1), c.target)
-        made = run(aten.sub.Tensor, run(aten.mul.Tensor, total, chance), weighted)
+        return run(aten.sub.Tensor, chance, c.target)
+    weighted = run(aten.mul.Tensor, c.pos_weight, c.target)
+    total = run(aten.sub.Tensor, run(aten.add.Scalar, weighted, 1), c.target)
+    return run(aten.sub.Tensor, run(aten.mul.Tensor, total, chance), weighted)
+
+
+def _by_target(c: Any) -> Any:
+    negative = run(aten.neg.default, c.self_)
+    if c.pos_weight is None:
+        return negative
+    weighted = run(aten.mul.Tensor, run(aten.log_sigmoid.default, c.self_), c.pos_weight)
+    return run(aten.sub.Tensor, run(aten.log_sigmoid.default, negative), weighted)
+
+
+def _of_logits(c: Any, g: Any, made: Any) -> Any:
     made = run(aten.mul.Tensor, made, g)
     made = made if c.weight is None else run(aten.mul.Tensor, made, c.weight)
-    if c.reduction == 1:
-        made = run(aten.div_.Scalar, made, c.shape("self").numel())
-    return {"self": made}
+    return run(aten.div_.Scalar, made, c.shape("self").numel()) if c.reduction == 1 else made
 
 
 @gradient_of(aten.embedding.default, saves="indices")
@@ -112,7 +127,7 @@ def _batch_norm(c: Any, g: Any) -> Any:
 @gradient_of(aten.convolution.default, saves="input weight")
 def _convolution(c: Any, g: Any) -> Any:
     names = ("input", "weight", "bias")
-    sizes = None if c.bias is None else list(c.shape("bias").shape)
+    sizes = [0] if c.bias is None else list(c.shape("bias").shape)
     rest = (list(c.stride), list(c.padding), list(c.dilation), c.transposed, list(c.output_padding), c.groups)
     found = run(aten.convolution_backward.default, g, c.input, c.weight, sizes, *rest, _mask(c, *names))
     return _several(c, found, *names)

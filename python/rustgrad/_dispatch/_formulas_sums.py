@@ -91,10 +91,10 @@ def _right(g: Any, left: Any, right: Any) -> Any:
 @gradient_of(aten.mm.default, saves="self mat2")
 def _mm(c: Any, g: Any) -> Any:
     found = {}
-    if c.needs("self"):
-        found["self"] = _left(g, c.shape("self"), _conj(c.mat2))
     if c.needs("mat2"):
         found["mat2"] = _right(g, _conj(c.self_), c.shape("mat2"))
+    if c.needs("self"):
+        found["self"] = _left(g, c.shape("self"), _conj(c.mat2))
     return found
 
 
@@ -123,12 +123,12 @@ def _bmm(c: Any, g: Any) -> Any:
 @gradient_of(aten.baddbmm.default, saves="batch1 batch2")
 def _baddbmm(c: Any, g: Any) -> Any:
     found = {}
-    if c.needs("batch2"):
-        made = run(aten.bmm.default, run(aten.transpose.int, _conj(c.batch1), 1, 2), g)
-        found["batch2"] = _scaled(made, c.alpha)
     if c.needs("batch1"):
         made = run(aten.bmm.default, g, run(aten.transpose.int, _conj(c.batch2), 1, 2))
         found["batch1"] = _scaled(made, c.alpha)
+    if c.needs("batch2"):
+        made = run(aten.bmm.default, run(aten.transpose.int, _conj(c.batch1), 1, 2), g)
+        found["batch2"] = _scaled(made, c.alpha)
     if c.needs("self"):
         found["self"] = c.fitted("self", _scaled(g, c.beta))
     return found

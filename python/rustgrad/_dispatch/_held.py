@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .. import _C
@@ -9,7 +10,7 @@ from .._C import Tensor, ops
 from . import _classes
 from ._stack import NoOverrides
 
-__all__ = ["added", "held", "released", "started", "wraps"]
+__all__ = ["added", "held", "released", "shown", "started", "wraps"]
 
 
 class _Held(Tensor):
@@ -45,6 +46,16 @@ wraps = _classes.is_wrapper
 def released(grad: Any) -> Any:
     """The gradient that was held."""
     return grad.__dict__["held"] if type(grad) is _Held else grad
+
+
+def shown(args: Any) -> Any:
+    """What makes fake tensors of gradients that the core has computed for a node of fake tensors; None for others."""
+    fake = next((t for t in args if "fake_mode" in getattr(t, "__dict__", ())), None)
+    if fake is None:
+        return None
+    from ._fake import shown
+
+    return functools.partial(shown, fake)
 
 
 def added(a: Any, b: Any) -> Any:

@@ -6,11 +6,14 @@ and writes in place need; and a node that says that there is no gradient.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .. import _C
 from .._C import Tensor
+from .._op_defs import CustomOpDef
 from .._ops import OpOverload, ops
+from ..autograd import _engine
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from . import _classes, _formulas
@@ -23,7 +26,7 @@ __all__ = ["record"]
 # Results that have no gradient.
 _CONSTANT = frozenset(
     """detach alias_copy zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full
-    new_empty_strided sign floor ceil round trunc bernoulli multinomial equal allclose sym_size sym_stride sym_numel
+    new_empty_strided bernoulli multinomial equal allclose sym_size sym_stride sym_numel
     _local_scalar_dense is_same_size histc bucketize searchsorted""".split()
 )
 _RANDOM = frozenset("rrelu_with_noise native_dropout bernoulli normal poisson _fused_dropout".split())
@@ -36,9 +39,13 @@ def record(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensor
     formula, wraps = _formulas.find(op), any(map(_classes.dispatches, map(type, tensors)))
     schema = op._schema
     writes = schema is not None and schema.is_mutable
-    if wraps:
+    fake = wraps and _are_fake(tensors)
+    if fake and (formula is None or formula.view or writes):
+        return _native(op, formula if _tracing() is not None else None, args, kwargs, tensors)
+    if wraps and not fake:
         _check_views(op, args, tensors, writes)
-    by_formula = formula is not None and not writes and not formula.view and not is_autocast_on()
+    by_formula = formula is not None and not formula.view and not is_autocast_on()
+    by_formula = by_formula and (not writes or (_tracing() is not None and not args[0]._is_view()))
     if wraps or state.through or by_formula:
         before = _bound(op, args, kwargs)
         if writes and formula is not None and "self" in formula.saves and isinstance(before.get("self"), Tensor):
@@ -47,7 +54,33 @@ def record(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensor
                 before["self"] = dispatch(ops.aten.clone.default, (before["self"],), {})
         result = quietly(op, args, kwargs, tensors)
         return _attached(op, formula, before, tensors, result)
+    if not writes and formula is None and _tracing() is not None and not is_autocast_on() and not _records_itself(op):
+        from ._tape import once_more
+
+        return once_more(op, args, kwargs, quietly(op, args, kwargs, tensors))
     return _native(op, formula, args, kwargs, tensors)
+
+
+def _records_itself(op: OpOverload) -> bool:
+    """Whether the gradient of an op is written in Python, or no second run gives it."""
+    kernel = op.overloadpacket._function
+    return _is_random(op) or (isinstance(kernel, CustomOpDef) and kernel._init_fn is not None)
+
+
+def _is_random(op: OpOverload) -> bool:
+    name = op.overloadpacket.__name__
+    return name in _RANDOM or "dropout" in name or name.startswith("rrelu")
+
+
+def _tracing() -> Any:
+    """The mode of `make_fx` that this thread is in, or None."""
+    return None if _engine.traced is None else _engine.traced()
+
+
+def _are_fake(tensors: list[Tensor]) -> bool:
+    """Whether all are fake tensors, on whose bodies the core records."""
+    loaded = sys.modules.get("rustgrad._dispatch._fake")
+    return loaded is not None and all(isinstance(t, loaded.FakeTensor) for t in tensors)
 
 
 def _check_views(op: OpOverload, args: tuple[Any, ...], tensors: list[Tensor], writes: bool) -> None:
@@ -92,17 +125,33 @@ def _native(op: OpOverload, formula: Any, args: Any, kwargs: Any, tensors: list[
     """The op, recorded by autograd itself where it runs; where the formula is known, modes see the gradient all the same."""
     frame = Frame(op, tensors)
     bound = _bound(op, args, kwargs)
+    mode = _tracing()
+    onto = mode is not None and formula is not None and op._schema.is_mutable and args[0]._is_view()
+    if onto and "self" in formula.saves:
+        with no_grad():
+            bound["self"] = dispatch(ops.aten.clone.default, (args[0],), {})
     state.frames.append(frame)
     try:
         result = quietly(op, args, kwargs, tensors)
     finally:
         state.frames.pop()
     if frame.done and (result is frame.result or _same(result, frame.result)):
-        if formula is not None:
+        if onto:
+            from ._tape import of_slices
+
+            of_slices(mode, formula, bound, result, [t.requires_grad for t in tensors])
+        elif formula is not None:
             _show(formula, bound, result)
         return result
     if not _C.is_grad_enabled():
         return result
+    if mode is not None and not op._schema.is_mutable:
+        # What runs in the place of the op.
+        from ._tape import once_more
+
+        return (
+            once_more(op, args, kwargs, result) if formula is None else _attached(op, formula, bound, tensors, result)
+        )
     return _attached(op, formula if formula is not None and not formula.view else None, bound, tensors, result)
 
 
@@ -122,10 +171,17 @@ def _show(formula: _formulas.Formula, bound: dict[str, Any], result: Any) -> Non
         return
     count = len(result) if many else 1
 
-    def hook(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
+    def gradients(grad_outputs: Any) -> list[Any]:
         given = list(grad_outputs) + [None] * (count - len(grad_outputs))
         found = known.gradients(formula, given if many else given[0])
-        wanted = [g for g, t in zip(found, known.forms()) if t.requires_grad]
+        return [g for g, t in zip(found, known.forms()) if t.requires_grad]
+
+    mode = _tracing()
+    if mode is not None:
+        mode.formulas[first.grad_fn._sequence_nr(), first.grad_fn.name()] = gradients
+
+    def hook(grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
+        wanted = gradients(grad_outputs)
         if len(wanted) != len(grad_inputs) or any((a is None) != (b is None) for a, b in zip(wanted, grad_inputs)):
             return None
         return tuple(wanted)
@@ -161,6 +217,9 @@ class _Call:
         self.core: list[str | None] = []
         self.bound = bound
         self.count = 1
+        mode = _tracing()
+        # Whether autograd saves results as they are.
+        self.plain = mode is not None and mode.transforms > 0
         self.written = {a.name for a in op._schema.arguments if a.writes} if op._schema is not None else set()
 
     def save(self, ctx: Any, tensors: Any) -> Any:
@@ -211,13 +270,13 @@ class _Call:
         for (name, at), t, parts in zip(self.kept, ctx.saved_tensors, self.parts):
             if parts is not None:
                 t = _with_parts(t, *parts)
-            if name == "result" and state.active():
+            if name == "result" and state.active() and not self.plain:
                 # PyTorch's saved results are detached, and modes see it.
                 dispatch(ops.aten.detach.default, (t,), {})
             known.put(name, at, t)
         found = known.gradients(self.formula, grads if self.count > 1 else grads[0])
         for grad, node in zip(found, self.core):
-            if node is not None and _classes.is_wrapper(grad):
+            if node is not None and _classes.is_wrapper(grad) and not _are_fake([grad]):
                 raise NotImplementedError(
                     f"{self.op}: its gradient is a {type(grad).__name__}, and goes to {node}, which was recorded with tensors that have "
                     "memory before a wrapper came in. Hint: wrap the leaf"
@@ -238,10 +297,11 @@ def _attached(op: OpOverload, formula: Any, bound: dict[str, Any], tensors: list
         return result
     if formula is None and not any(map(_classes.is_wrapper, [*tensors, *(results[i] for i in places)])):
         return _recomputed(op, bound, tensors, result)
-    if state.active() and formula is not None and "result" in formula.saves:
-        dispatch(ops.aten.detach.default, (results[0],), {})
     given = tuple(results) if len(results) > 1 else results[0]
-    made = _class_of(op).apply(_Call(op, formula, bound, given), *tensors)
+    call = _Call(op, formula, bound, given)
+    if state.active() and formula is not None and "result" in formula.saves and not call.plain:
+        dispatch(ops.aten.detach.default, (results[0],), {})
+    made = _class_of(op).apply(call, *tensors)
     if not isinstance(result, (list, tuple)):
         return made
     return _as(result, made if isinstance(made, tuple) else (made,))
@@ -302,7 +362,7 @@ class _Again(Function):
 
 
 def _recomputed(op: OpOverload, bound: dict[str, Any], tensors: list[Tensor], result: Any) -> Any:
-    if op.overloadpacket.__name__ in _RANDOM:
+    if _is_random(op):
         return result
     many = isinstance(result, (list, tuple))
     described = _formulas.described(bound)

@@ -65,6 +65,8 @@ def _check_grad(i, out, grad, batched):
 
 # Whether ops on these tensors go to Python below autograd, once dispatch is loaded (`_dispatch`).
 dispatched: Any = None
+# The mode of `make_fx` that this thread is in, once there has been one: `traced()`; it runs passes that it can see.
+traced: Any = None
 # The module that hands gradients with memory to tensors that wrap others, once dispatch is loaded.
 holder: Any = None
 # The class of sparse tensors, which their module sets when it is loaded: not every program needs it.
@@ -105,6 +107,10 @@ def as_values(tensor):
 
 def _run(outputs, grads, keep, create, inputs, allow_unused, accumulate):
     """The engine's pass. It knows dense tensors: a sparse one stands for its values, and its gradient has its indices."""
+    if traced is not None and (mode := traced()) is not None:
+        found = mode.run_backward(outputs, grads, create, inputs, allow_unused, accumulate)
+        if found is not NotImplemented:
+            return found
     if not sparse and holder is not None:
         grads = tuple(map(holder.started, outputs, grads))
     if not sparse:

@@ -100,7 +100,10 @@ def _run_backward(self, grads):
     wraps = self.__dict__.get("_wraps")
     if wraps is None:
         return self._backward_of(self._fn)(self, *grads)
-    results = self._backward_of(self._fn)(self, *map(_engine.holder.released, grads))
+    grads = tuple(map(_engine.holder.released, grads))
+    if self._shown is not None:
+        grads = tuple(map(self._shown, grads))
+    results = self._backward_of(self._fn)(self, *grads)
     results = results if isinstance(results, (tuple, list)) else (results,)
     return (*map(_engine.holder.held, results, wraps), *results[len(wraps) :])
 
@@ -241,6 +244,7 @@ class Function(metaclass=FunctionMeta):
         holder = _engine.holder
         if holder is not None:
             ctx._wraps = tuple(map(holder.wraps, args))
+            ctx._shown = holder.shown(args)
             recorded = is_grad_enabled()
             needs = tuple(isinstance(a, Tensor) and a.requires_grad and recorded for a in args)
         # The function's own `jvp` says what forward mode computes.

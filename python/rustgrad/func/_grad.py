@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _C
-from .._base import Tensor, eye, is_grad_enabled, zeros_like
+from .._base import Tensor, eye, is_grad_enabled, ones_like, zeros_like
+from .._formats import preserve_format
+from ..autograd import _engine
 from ..autograd._engine import as_values
 from ..autograd._engine import grad as autograd_grad
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -32,10 +34,22 @@ class _Level:
     def enter(self, tree):
         return tree_map(self._fresh, tree)
 
+    def run(self, func, args, kwargs):
+        """`func`, whose results are saved as they are where a mode traces."""
+        mode = _tracing()
+        if mode is None:
+            return func(*args, **kwargs)
+        with mode.inside_transform():
+            return func(*args, **kwargs)
+
     def _fresh(self, t):
         if not isinstance(t, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
-        alias = t.view_as(t) if self.outer and t.requires_grad else _detached(t).requires_grad_()
+        mode = _tracing()
+        if self.outer and t.requires_grad:
+            alias = t.view_as(t) if mode is None else mode.aliased(t)
+        else:
+            alias = _detached(t).requires_grad_()
         self.inputs.append(alias)
         return alias
 
@@ -53,8 +67,16 @@ class _Level:
         return t if not t.requires_grad or self.is_outside(t) else _detached(t)
 
 
+def _tracing():
+    """The mode of `make_fx` that this thread is in, or None."""
+    return None if _engine.traced is None else _engine.traced()
+
+
 def _detached(t):
     """`t` without history; with its tangents, which `detach` drops, for a forward pass around this one."""
+    mode = _tracing()
+    if mode is not None:
+        return mode.detached(t)
     if not _C._forward_levels():
         return t.detach()
     with no_grad():
@@ -66,6 +88,9 @@ def _gradients(outputs, inputs, cotangents, retain_graph, create_graph):
     pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
     if not pairs:
         return tuple(zeros_like(i) for i in inputs)
+    if _tracing() is not None:
+        # As the engine makes them.
+        pairs = [(o, ones_like(o, memory_format=preserve_format) if c is None else c) for o, c in pairs]
     grads = autograd_grad(
         [o for o, _ in pairs],
         inputs,
@@ -131,7 +156,7 @@ def grad_and_value(
             trees = [level.enter(args[p]) for p in places]
             for p, tree in zip(places, trees, strict=True):
                 given[p] = tree
-            output, aux = _without_aux(func(*given, **kwargs), has_aux, "grad_and_value(f)(*args)")
+            output, aux = _without_aux(level.run(func, given, kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
                 raise RuntimeError(
                     f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}"
@@ -211,7 +236,7 @@ def _vjp(func, args, argnums, has_aux):
         trees = [level.enter(args[p]) for p in places]
         for p, tree in zip(places, trees, strict=True):
             given[p] = tree
-        output, aux = _without_aux(func(*given), has_aux, "vjp(f, *primals)")
+        output, aux = _without_aux(level.run(func, given, {}), has_aux, "vjp(f, *primals)")
         flat_out, spec_out = _tensors_of(output, "vjp(f, *primals)")
         for o in flat_out:
             if not (o.is_floating_point() or o.is_complex()):

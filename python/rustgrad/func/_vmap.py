@@ -10,8 +10,9 @@ from itertools import accumulate
 from typing import Any
 
 from .. import _C
-from .._base import Tensor, cat
+from .._base import Tensor, cat, stack
 from .._formats import strided
+from ..autograd import _engine
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
 
 __all__ = ["vmap"]
@@ -172,6 +173,9 @@ def _flat_out_dims(func, out_dims, output, spec):
 
 
 def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
+    fake = any("fake_mode" in a.__dict__ for a in flat if isinstance(a, Tensor))
+    if fake or (_engine.traced is not None and _engine.traced() is not None):
+        return _one_by_one(func, size, dims, flat, spec, out_dims, randomness, kwargs)
     name = _name(func)
     places = [i for i, d in enumerate(dims) if d is not None]
     results = spec_out = to = None
@@ -204,6 +208,23 @@ def _run(func, size, dims, flat, spec, out_dims, randomness, kwargs):
             continue
         out.append(_placed(name, *next(made), size, d))
     return tree_unflatten(out, spec_out)
+
+
+def _one_by_one(func, size, dims, flat, spec, out_dims, randomness, kwargs):
+    """`_run` where a mode traces, which sees no batched ops, and of fake tensors: example after example."""
+    if randomness == "same" or not size:
+        raise NotImplementedError(
+            "vmap over no examples, or with randomness='same', is neither traced by make_fx nor run on fake tensors"
+        )
+    columns, to, spec_out = [], None, None
+    for i in range(size):
+        given = [a if d is None else a.select(d, i) for a, d in zip(flat, dims, strict=True)]
+        output = func(*tree_unflatten(given, spec), **kwargs)
+        leaves, spec_out = tree_flatten(output)
+        to = _flat_out_dims(func, out_dims, output, spec_out)
+        columns.append(leaves)
+    whole = [c[0] if d is None else stack(c, d) for c, d in zip(zip(*columns, strict=True), to, strict=True)]
+    return tree_unflatten(whole, spec_out)
 
 
 def _placed(name, value, batched, size, d):

@@ -375,7 +375,8 @@ class Tracer(TracerBase):
     def _argument(self, name, concrete, signature, function):
         parameter = signature.parameters.get(name)
         default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
-        if name not in concrete or isinstance(concrete[name], PHBase):
+        starred = name not in signature.parameters
+        if name not in concrete or (starred and isinstance(concrete[name], PHBase)):
             note = inspect.get_annotations(function).get(name)
             return self.create_proxy("placeholder", name, default, {}, type_expr=note)
         value = concrete[name]

@@ -133,6 +133,12 @@ class BackwardHook:
         nodes = [t.grad_fn for t in passed if t.grad_fn is not None]
         if not nodes:
             raise RuntimeError("Error while setting up backward hooks: the module's tensors have no grad_fn.")
+        from ..autograd import _engine
+
+        if _engine.traced is not None and _engine.traced() is not None:
+            raise NotImplementedError(
+                f"make_fx: full backward hooks of modules are not traced, and {type(self.module).__name__} has some"
+            )
         nodes[0].register_hook(hook)
         new = list(args)
         for i, t in zip(index, passed, strict=True):
