@@ -15,6 +15,7 @@ from .._aten_forms import find
 from .._base import Tensor
 from .._schema import overloads
 from ._codes import code_of, dtype_of, format_of, layout_of
+from ._contexts import PROFILER
 from ._natives import NATIVES
 from ._values import OPS
 
@@ -33,7 +34,7 @@ _OF_TOP = frozenset(
     "allclose broadcast_shapes can_cast equal get_device histogramdd is_complex is_conj is_floating_point is_grad_enabled is_inference "
     "is_neg is_nonzero is_same_size is_signed istft manual_seed numel resolve_conj resolve_neg segment_reduce stft norm "
     "lu_unpack unravel_index is_autocast_cpu_enabled resize_as_ dequantize int_repr q_scale q_zero_point q_per_channel_scales "
-    "q_per_channel_zero_points q_per_channel_axis quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic".split()
+    "q_per_channel_zero_points q_per_channel_axis quantized_lstm quantized_gru quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic".split()
 )
 # Private ops of the core that have no schema in `_aten_schemas`, and that code in archives calls.
 _PRIVATE = ("_int_mm", "_weight_norm")
@@ -62,6 +63,8 @@ def _of_program(namespace: str, name: str) -> Callable[..., Any]:
         function = _ops.registered.get(namespace, {}).get(name)
         if function is None and namespace == "quantized":
             function = getattr(_ops.ops.quantized, name, None)
+        if function is None and namespace == "profiler":
+            function = PROFILER.get(name)
         if function is None:
             raise Unsupported(f"{namespace}::{name}: there is no such op here")
         return function(*args, **kwargs)
