@@ -31,6 +31,7 @@ from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 __all__ = [
     "PH",
     "PHBase",
+    "PHWithMeta",
     "ProxyableClassMeta",
     "Tracer",
     "is_fx_symbolic_tracing",
@@ -64,6 +65,22 @@ class PHBase:
 
 
 PH: PHBase = PHBase()
+
+
+class PHWithMeta(PHBase):
+    """A `PH` whose attributes the node of the placeholder gets."""
+
+    def __init__(self, ph_key: str | None = None) -> None:
+        super().__init__()
+        self.ph_key = ph_key
+
+
+def _with_attributes(proxy, value):
+    """A placeholder with the attributes that a `PH` of the program has."""
+    for name, attribute in vars(value).items():
+        if not hasattr(proxy.node, name):
+            setattr(proxy.node, name, attribute)
+    return proxy
 
 
 class ProxyableClassMeta(type):
@@ -339,7 +356,8 @@ class Tracer(TracerBase):
         if isinstance(concrete_args, tuple) and not names and code.co_flags & inspect.CO_VARARGS:
             # Values for `*args`: the graph takes so many arguments.
             names = [f"input_{i}" for i in range(len(concrete_args))]
-            given = [self._argument(n, {n: v}, signature, plain) for n, v in zip(names, concrete_args, strict=True)]
+            values = [{} if isinstance(v, PHBase) else {n: v} for n, v in zip(names, concrete_args, strict=True)]
+            given = [self._argument(n, v, signature, plain) for n, v in zip(names, values, strict=True)]
             return self._on_leaves(root_fn, names, [self.root] * first, given)
         if isinstance(concrete_args, tuple):
             if len(names) != len(concrete_args):
@@ -360,7 +378,7 @@ class Tracer(TracerBase):
 
     def _on_leaves(self, function, names, module, args):
         """`function` and its arguments; if some are containers, a function of the leaves of all."""
-        if not any(isinstance(a, (tuple, list, dict)) for a in args):
+        if all(isinstance(a, Proxy) or _pytree.tree_flatten(a)[1].is_leaf() for a in args):
             return function, [*module, *args]
         leaves, in_spec = _pytree.tree_flatten(tuple(args))
 
@@ -377,9 +395,11 @@ class Tracer(TracerBase):
         default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
         if name not in concrete or isinstance(concrete[name], PHBase):
             note = inspect.get_annotations(function).get(name)
-            return self.create_proxy("placeholder", name, default, {}, type_expr=note)
+            if name not in concrete:
+                return self.create_proxy("placeholder", name, default, {}, type_expr=note)
+            return _with_attributes(self.create_proxy("placeholder", f"{name}_1", default, {}), concrete[name])
         value = concrete[name]
-        if isinstance(value, (tuple, list, dict)):
+        if not _pytree.tree_flatten(value)[1].is_leaf():
             count = itertools.count(1)
             return _pytree.tree_map(lambda leaf: self._specialized(name, f"{name}_{next(count)}", leaf, ()), value)
         return self._specialized(name, f"{name}_1", value, default)
@@ -388,7 +408,7 @@ class Tracer(TracerBase):
         """A value of `concrete_args`; the graph asserts that it is given the same one. PH is a proxy."""
         given = self.create_proxy("placeholder", target, default, {})
         if isinstance(value, PHBase):
-            return given
+            return _with_attributes(given, value)
         if isinstance(value, (bool, int, float, str)):
             message = f"{name} has been specialized to have value {value} but got another value"
             self.create_proxy("call_function", _assert, (given == value, message), {})

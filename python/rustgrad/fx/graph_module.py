@@ -124,7 +124,7 @@ class GraphModule(Module):
             for path in wanted:
                 if path not in root:
                     raise RuntimeError(f"Node referenced target {path} but that target was not provided in ``root``!")
-            for path in sorted(set(wanted), key=lambda path: path.count(".")):
+            for path in sorted(dict.fromkeys(wanted), key=lambda path: path.count(".")):
                 _assign_attr(root[path], self, path)
         self.graph = graph
         self._tracer_cls = graph._tracer_cls

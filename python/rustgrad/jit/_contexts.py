@@ -11,7 +11,7 @@ from typing import Any
 
 from ._codes import code_of, dtype_of
 
-__all__ = ["AUTOCAST", "PROFILER", "context_of"]
+__all__ = ["AUTOCAST", "context_of"]
 
 
 def _enter_autocast(block: Any) -> Any:
@@ -29,19 +29,8 @@ def _exit_autocast(block: Any, *error: Any) -> None:
     block._values["__open"].pop().__exit__(None, None, None)
 
 
-def _record(name: str, args: str | None = None) -> Any:
-    from ..autograd.profiler import record_function
-
-    return record_function(name, args).__enter__()
-
-
 # Methods of the class `autocast` of archives.
 AUTOCAST = {"__enter__": _enter_autocast, "__exit__": _exit_autocast}
-# Ops of the namespace `profiler`.
-PROFILER = {
-    "_record_function_enter_new": _record,
-    "_record_function_exit": lambda block: block.__exit__(None, None, None),
-}
 
 _GRAD_MODE = """
 class {name}:

@@ -15,7 +15,6 @@ from .._aten_forms import find
 from .._base import Tensor
 from .._schema import overloads
 from ._codes import code_of, dtype_of, format_of, layout_of
-from ._contexts import PROFILER
 from ._natives import NATIVES
 from ._values import OPS
 
@@ -63,8 +62,6 @@ def _of_program(namespace: str, name: str) -> Callable[..., Any]:
         function = _ops.registered.get(namespace, {}).get(name)
         if function is None and namespace == "quantized":
             function = getattr(_ops.ops.quantized, name, None)
-        if function is None and namespace == "profiler":
-            function = PROFILER.get(name)
         if function is None:
             raise Unsupported(f"{namespace}::{name}: there is no such op here")
         return function(*args, **kwargs)
