@@ -65,6 +65,10 @@ def test_parts_of_a_graph_become_modules(torch):
         split_module(gm, gm, lambda n: nodes.index(n) % 2)
 
 
+def test_annotations_of_layers(torch):
+    assert "def forward(self, input):" in torch.fx.symbolic_trace(nn.Sequential(nn.ReLU())).code
+
+
 def test_parts_by_tags(torch):
     from rustgrad.fx.passes.split_utils import split_by_tags
 

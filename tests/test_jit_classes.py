@@ -154,6 +154,27 @@ def test_types_in_comments_and_comprehensions():
     check(g, ["a", "bc"])
 
 
+class Inner(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+    @torch.jit.export
+    def size(self) -> int:
+        return 3
+
+
+def test_exported_methods_of_submodules():
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            return self.inner(x)
+
+    assert check(Outer(), torch.ones(1)).inner.size() == 3
+
+
 class Unknown(nn.Module):
     def forward(self, x):
         with torch.inference_mode():

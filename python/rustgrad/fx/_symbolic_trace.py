@@ -394,7 +394,7 @@ class Tracer(TracerBase):
         parameter = signature.parameters.get(name)
         default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
         if name not in concrete or isinstance(concrete[name], PHBase):
-            note = inspect.get_annotations(function).get(name)
+            note = _annotations(function).get(name)
             if name not in concrete:
                 return self.create_proxy("placeholder", name, default, {}, type_expr=note)
             return _with_attributes(self.create_proxy("placeholder", f"{name}_1", default, {}), concrete[name])
@@ -460,7 +460,7 @@ class Tracer(TracerBase):
             }
             called, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
             with self._patched(inspect.unwrap(function).__globals__):
-                returns = inspect.get_annotations(inspect.unwrap(function)).get("return")
+                returns = _annotations(inspect.unwrap(function)).get("return")
                 self.create_node("output", "output", (self.create_arg(called(*args)),), {}, type_expr=returns)
             self.submodule_paths = None
         finally:
@@ -492,6 +492,16 @@ class Tracer(TracerBase):
             for names in (table, *map(vars, self._autowrap_modules)):
                 patches.functions_of(names, self._autowrap_ids)
             yield
+
+
+def _annotations(function):
+    """The annotations of a function; those of the library are text, and PyTorch has none where they say `Any`."""
+    found = inspect.get_annotations(function)
+    if (function.__module__ or "").split(".")[0] != "rustgrad":
+        return found
+    if "Any" in found.values():
+        return {}
+    return {name: _C.Tensor for name, text in found.items() if text == "Tensor"}
 
 
 def _with_default(parameter):

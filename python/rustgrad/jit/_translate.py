@@ -260,11 +260,11 @@ def translated_module(module: Module) -> Any:
 
     program = _Program()
     program.class_of(module)
-    exported = [
-        n for n in dir(type(module)) if mark_of(getattr(type(module), n, None)).startswith("export") and n != "forward"
-    ]
-    for name in ["forward", *exported]:
-        program.method(module, name)
+    program.method(module, "forward")
+    for part in list(program.modules.values()):
+        for name in dir(type(part)):
+            if name != "forward" and mark_of(getattr(type(part), name, None)).startswith("export"):
+                program.method(part, name)
     unit = Unit(program.files(), tuple(program.constants))
     made: dict[int, Any] = {}
 
