@@ -154,6 +154,25 @@ def test_types_in_comments_and_comprehensions():
     check(g, ["a", "bc"])
 
 
+def test_objects_of_the_program_are_taken_by_the_name_of_their_class():
+    def f(c: Counter, n: int) -> int:
+        return c.add(n) + c[0]
+
+    read = archived(torch.jit.script(f))
+    assert read(Counter(3), 4) == 11
+    with pytest.raises(RuntimeError, match="Expected a value of type '.*Counter'"):
+        read(Size(1), 4)
+
+
+def test_an_assignment_to_several_names_computes_once():
+    def f(x: Tensor):
+        a = b = x.add_(1)
+        d = dict(k=1, m=2)  # noqa: C408
+        return a, b, dict([("z", 1)], y=2), d
+
+    check(f, torch.ones(1))
+
+
 class Inner(nn.Module):
     def forward(self, x):
         return x + 1

@@ -127,7 +127,9 @@ class GraphModule(Module):
             for path in sorted(dict.fromkeys(wanted), key=lambda path: path.count(".")):
                 _assign_attr(root[path], self, path)
         self.graph = graph
-        self._tracer_cls = graph._tracer_cls
+        # A pickle cannot name a class of a function.
+        local = graph._tracer_cls is not None and "<locals>" in graph._tracer_cls.__qualname__
+        self._tracer_cls = None if local else graph._tracer_cls
         self._tracer_extras = graph._tracer_extras or {}
 
     @property

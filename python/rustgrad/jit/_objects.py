@@ -95,6 +95,17 @@ class ScriptClass:
             raise TypeError(f"Expected a value of type '{self.name}' but instead found type 'Tuple'")
         return value if isinstance(value, self.python_class()) else self.python_class()(*value)
 
+    def copied(self, value: Any) -> Any:
+        """An object of the program whose class has this name, as one of this class; None for another value."""
+        if self.kind or isinstance(value, Object) or type(value).__name__ != self.short:
+            return None
+        if not all(hasattr(value, name) for name in self.fields):
+            return None
+        made = self.new()
+        for name, kind in self.fields.items():
+            setattr(made, name, kind.taken(getattr(value, name)))
+        return made
+
     def member(self, value: enum.Enum) -> enum.Enum:
         """A member of an enumeration of the program as that of this one with its name and value."""
         found = self.python_class().__members__.get(value.name) if self.kind == "Enum" else None

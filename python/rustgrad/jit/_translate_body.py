@@ -188,6 +188,9 @@ class Body(Expressions):
         if getattr(s, "type_comment", None) and len(s.targets) == 1:
             kind = self.program.annotation(self.hint(ast.Constant(s.type_comment)))
             value = Code(f"annotate({kind}, {self.shown(value, s)})")
+        if len(s.targets) > 1 and isinstance(value, Code):
+            # What has an effect is computed once.
+            value = self.writer.assign(str(value))
         for target in s.targets:
             self.store(target, value, s)
 

@@ -164,7 +164,20 @@ class Calls:
             raise self.wrong(node, "super() in what is no method of a module")
         return Super(part, below)
 
+    def of_dict_call(self, node: ast.Call) -> Any:
+        """`dict(pairs, name=value)`: a display, or a copy to which items are added."""
+        if not node.args:
+            return Code("{" + ", ".join(f'"{k.arg}": {self.text(k.value)}' for k in node.keywords) + "}")
+        made = Code(f"torch.dict({self.text(node.args[0])})")
+        if node.keywords:
+            made = self.writer.assign(str(made))
+            for k in node.keywords:
+                self.line(f'{made}["{k.arg}"] = {self.text(k.value)}')
+        return made
+
     def of_builtin(self, function: Any, node: ast.Call) -> Any:
+        if function is dict:
+            return self.of_dict_call(node)
         values = [self.expr(a) for a in node.args]
         if (
             all(isinstance(v, Known) and not isinstance(v.value, Tensor) for v in values)

@@ -112,6 +112,8 @@ class Type:
             return self.cls().named(value)
         if self.cls is not None and isinstance(value, enum.Enum):
             return self.cls().member(value)
+        if self.cls is not None and (made := self.cls().copied(value)) is not None:
+            return made
         if not self.has(value):
             raise TypeError(f"Expected a value of type '{self!r}' but instead found type '{_found(value)}'")
         return value
