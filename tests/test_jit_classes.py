@@ -173,6 +173,16 @@ def test_an_assignment_to_several_names_computes_once():
     check(f, torch.ones(1))
 
 
+def test_questions_for_generic_types():
+    def f(x: list[int], y: dict[str, int] | None) -> int:
+        if torch.jit.isinstance(y, dict[str, int]):
+            return len(y)
+        return len(x) if torch.jit.isinstance(x, list[int]) else 7
+
+    check(f, [1, 2], None)
+    check(f, [1, 2], {"a": 1})
+
+
 class Inner(nn.Module):
     def forward(self, x):
         return x + 1

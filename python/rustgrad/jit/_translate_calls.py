@@ -92,7 +92,10 @@ class Calls:
     def of_function(self, function: Any, node: ast.Call) -> Any:
         from .. import _assert
         from . import annotate, is_scripting, is_tracing
+        from . import isinstance as is_of
 
+        if function is is_of:
+            function = isinstance
         if function in (is_scripting, is_tracing):
             return Known(function is is_scripting)
         if function is _assert:
@@ -148,7 +151,9 @@ class Calls:
             return Known(function(first.value, *(r.value for r in rest)))
         if function is isinstance and isinstance(first, (Part, Known)) and isinstance(rest[0], Known):
             value = first.module if isinstance(first, Part) else first.value
-            return Known(isinstance(value, rest[0].value))
+            from . import isinstance as is_of
+
+            return Known(is_of(value, rest[0].value))
         if function is isinstance:
             kinds = rest[0].value if isinstance(rest[0].value, tuple) else (rest[0].value,)
             names = ", ".join({list: "list", tuple: "tuple"}.get(k) or self.program.annotation(k) for k in kinds)
