@@ -183,6 +183,21 @@ def test_questions_for_generic_types():
     check(f, [1, 2], {"a": 1})
 
 
+@dataclasses.dataclass(order=True)
+class Version:
+    major: int
+    minor: int = 0
+
+
+def test_dataclasses_are_compared():
+    def f(a: int, b: int) -> tuple[bool, bool, bool, bool]:
+        x, y = Version(a, b), Version(1, 2)
+        return x < y, x <= y, x > y, x == y
+
+    for a, b in ((1, 1), (1, 2), (2, 0)):
+        check(f, a, b)
+
+
 class Inner(nn.Module):
     def forward(self, x):
         return x + 1

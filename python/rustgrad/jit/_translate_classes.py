@@ -67,6 +67,8 @@ def _plain(program: Any, cls: type, name: str) -> list[str]:
     if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.eq and "__eq__" not in _written(cls):  # type: ignore[attr-defined]
         same = " and ".join(f"(self.{n} == other.{n})" for n in fields) or "True"
         methods.append(f"def __eq__(self: {name}, other: {name}) -> bool:\n  return {same}\n")
+    if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.order:  # type: ignore[attr-defined]
+        methods += [_order(name, fields, special) for special in _ORDERS]
     lines = [f"class {cls.__name__}:", *(f"  {n} : {kind}" for n, kind in fields.items())]
     return lines + ["  " + line for text in methods for line in text.splitlines()]
 
@@ -82,6 +84,17 @@ def _is_made(function: Any) -> bool:
 def _written(cls: type) -> set[str]:
     """The methods that a class has in its source."""
     return {n for n, v in vars(cls).items() if inspect.isfunction(v) and not _is_made(v)}
+
+
+# Method -> the sign by which the first fields that differ are compared, and the answer where none does.
+_ORDERS = {"__lt__": ("<", False), "__le__": ("<", True), "__gt__": (">", False), "__ge__": (">", True)}
+
+
+def _order(name: str, fields: dict[str, str], special: str) -> str:
+    """A comparison of a dataclass: that of its fields in order."""
+    sign, answer = _ORDERS[special]
+    lines = [f"  if self.{n} != other.{n}:\n    return self.{n} {sign} other.{n}\n" for n in fields]
+    return f"def {special}(self: {name}, other: {name}) -> bool:\n{''.join(lines)}  return {answer}\n"
 
 
 def _init_of(program: Any, cls: type, name: str, fields: dict[str, str]) -> str:
