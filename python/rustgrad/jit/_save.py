@@ -142,15 +142,15 @@ class _Pickler:
         self.put(b"tR")
 
     def of_class(self, value: Any, kind: Type) -> None:
-        """A member of an enumeration, or a named tuple."""
+        """A member of an enumeration, or a named tuple, which PyTorch reads as a plain one."""
         if kind.cls is None:
             raise RuntimeError(f"jit.save: the class of a {type(value).__name__} is not known")
         cls = kind.cls()
-        self.name(cls.name.rpartition(".")[0], cls.short)
-        if isinstance(value, enum.Enum):
-            self.value(value.value)
-        else:
+        if not isinstance(value, enum.Enum):
             self.tuple(value, cls.fields.values())
+            return
+        self.name(cls.name.rpartition(".")[0], cls.short)
+        self.value(value.value)
         self.put(b"R")
 
     def object(self, value: Any) -> None:
