@@ -23,7 +23,7 @@ AT_LOAD = [
     "return super().forward(x)",
     "return (lambda y: y)(x)",
     "return [y for y in [x] if y.numpy()]",
-    "return {y: y for y in [1]}",
+    "return {y: y for y in [1] if y.numpy()}",
     "return f'{x.__class__}'",
     "return (y := x)",
     "return rustgrad.save(x, '{}')",

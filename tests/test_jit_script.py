@@ -245,8 +245,7 @@ def test_a_scripted_module_is_itself():
 
 class Refused(nn.Module):
     def forward(self, x):
-        y = {k: v for k, v in zip("ab", x)}
-        return y
+        return [v for v in x if v > 0]
 
 
 class Ignoring(nn.Module):
@@ -260,7 +259,7 @@ class Ignoring(nn.Module):
 
 def test_what_has_no_form_names_the_line():
     line = Refused.forward.__code__.co_firstlineno + 1
-    with pytest.raises(RuntimeError, match=rf"test_jit_script.py:{line}: '.*for .*k, v.* in zip"):
+    with pytest.raises(RuntimeError, match=rf"test_jit_script.py:{line}: '.*for v in x if"):
         archived(Refused())
     with pytest.raises(RuntimeError, match="python is ignored"):
         archived(Ignoring())
@@ -383,7 +382,12 @@ def test_attributes_can_be_read_from_an_archive():
         None,
     )
     assert read.calls == 1 and torch.equal(read.shift, torch.ones(2)) and read.layer.in_features == 2
-    assert read.ratio == 0.5 and read.shape == (2, 3) and not hasattr(read, "large") and not hasattr(read, "colour")
+    assert (
+        read.ratio == 0.5
+        and read.shape == (2, 3)
+        and not hasattr(read, "large")
+        and read.colour.value == net.colour.value
+    )
     assert not hasattr(read, "unknown") and not hasattr(read, "closed")
     with pytest.raises(AttributeError, match="Cannot mutate TorchScript constant value: 'rate'"):
         read.rate = 8000

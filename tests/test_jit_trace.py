@@ -299,8 +299,6 @@ class Ways:
     copy = staticmethod(lambda x: copy.deepcopy(x) * 2)
     dlpack = staticmethod(lambda x: torch.from_dlpack(x) * 2)
     numpy = staticmethod(lambda x: torch.from_numpy(x.numpy() * 2) + x)
-    quantised = staticmethod(lambda x: torch.relu(torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)).dequantize())
-    quantised_view = staticmethod(lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8).view(-1).dequantize())
 
 
 @pytest.mark.parametrize("way", [name for name in vars(Ways) if not name.startswith("_")])

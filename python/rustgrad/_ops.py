@@ -57,7 +57,11 @@ def _control_flow(name):
 
 # Ops of programs: namespace -> name -> callable.
 registered: dict[str, dict[str, Any]] = {
-    "profiler": {"_record_function_enter": _enter_range, "_record_function_exit": _exit_range},
+    "profiler": {
+        "_record_function_enter": _enter_range,
+        "_record_function_enter_new": _enter_range,
+        "_record_function_exit": _exit_range,
+    },
     "prim": {"device": lambda self: self.device, "layout": lambda self: self.layout},
     "higher_order": {"wrap_with_set_grad_enabled": _with_grad, "cond": _control_flow("cond")},
 }
@@ -87,6 +91,13 @@ def renamed_self(function, args, kwargs):
 below: Any = None
 
 
+def items_of(args, kwargs):
+    """The arguments of a call and the items of lists among them: what may override it."""
+    given = (*args, *kwargs.values())
+    lists = [value for value in given if type(value) in (list, tuple)]
+    return (*given, *(item for value in lists for item in value)) if lists else given
+
+
 class OpOverload:
     """An op by the name of its overload; `aten.relu.default` and `aten.relu` do the same."""
 
@@ -108,7 +119,7 @@ class OpOverload:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if below is not None:
             return below(self, args, kwargs)
-        given = (*args, *kwargs.values())
+        given = items_of(args, kwargs)
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)
         return self.overloadpacket(*args, **kwargs)
@@ -178,7 +189,7 @@ class OpOverloadPacket:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if below is not None:
             return below(self, args, kwargs)
-        given = (*args, *kwargs.values())
+        given = items_of(args, kwargs)
         if has_torch_function(given):
             return handle_torch_function(self, given, *args, **kwargs)
         if "self" in kwargs:

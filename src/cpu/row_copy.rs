@@ -2,7 +2,7 @@
 //!
 //! A call of `memcpy` takes 3 to 5 ns for a short row, most of them to find out how long it is. Here that is found out once for
 //! all rows: one of up to 64 bytes is two pieces of a constant size, which overlap where the row is shorter than both, and
-//! which the compiler turns into a vector each. Longer rows gain nothing.
+//! which the compiler turns into a vector each.
 
 use super::nontemporal::move_past_cache;
 use super::number_class::Fuse;
@@ -47,6 +47,10 @@ impl<const S: usize> CopyRow for Pieces<S> {
     }
 }
 
+/// Bytes of a row from which `memcpy` copies it. It uses `rep movsb` for rows of some KB, which takes ten times as long where the
+/// two addresses differ by a few bytes modulo 4096: the loads wait for the stores.
+const LONG: usize = 1 << 15;
+
 /// Any number of bytes.
 #[derive(Clone, Copy)]
 struct Any {
@@ -55,8 +59,17 @@ struct Any {
 impl CopyRow for Any {
     #[inline(always)]
     unsafe fn copy(self, src: *const u8, dst: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(src, dst, self.bytes) }
+        const S: usize = 64;
+        // SAFETY: the caller's promise; the pieces lie in the row, and a list of bytes has no alignment.
+        unsafe {
+            if !(S..LONG).contains(&self.bytes) {
+                return std::ptr::copy_nonoverlapping(src, dst, self.bytes);
+            }
+            let last = self.bytes - S;
+            for at in (0..last).step_by(S).chain([last]) {
+                dst.add(at).cast::<[u8; S]>().write(src.add(at).cast::<[u8; S]>().read());
+            }
+        }
     }
 }
 

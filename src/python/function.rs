@@ -410,8 +410,8 @@ pub fn _function_apply<'py>(
     let work = Work::Custom(Box::new(function));
     let node = Node::new(name.to_string(), work, edges, metas);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
-    // An input that was returned unchanged is not the output: that is a view of it.
-    let output = |s: &Bound<'py, PyAny>| results.iter().position(|(o, _)| o.is(s));
+    // An input that was returned unchanged is not the output: that is a view of it. An output without a history is saved as it is.
+    let output = |s: &Bound<'py, PyAny>| results.iter().position(|(o, kept)| kept.is_some() && o.is(s));
     let input =
         |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| output(s).is_none()).map(Saved::input).transpose();
     let mut items = to_save.iter().map(|s| input(&s)).collect::<Result<Vec<_>>>()?;

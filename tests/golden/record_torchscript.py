@@ -7,6 +7,7 @@ import sys
 import zipfile
 
 # Each records what it defines.
+import torchscript_classes  # noqa: F401
 import torchscript_modules  # noqa: F401
 import torchscript_ops  # noqa: F401
 import torchscript_programs  # noqa: F401

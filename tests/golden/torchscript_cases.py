@@ -34,7 +34,7 @@ def save(name, m, *args, grads=True, extra=None):
         found = {n: p.grad for n, p in read.named_parameters() if p.grad is not None}
         out = out.detach()
     recorded = io.BytesIO()
-    torch.save((args, plain(out), found, state), recorded)
+    torch.save((plain(args), plain(out), found, state), recorded)
     CASES[name] = without_sources(file.getvalue()), recorded.getvalue()
 
 

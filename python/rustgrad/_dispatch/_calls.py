@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor
-from .._ops import OpOverload, OpOverloadPacket, renamed_self
+from .._ops import OpOverload, OpOverloadPacket, items_of, renamed_self
 from ..autograd import _engine
 from ..autograd.grad_mode import no_grad, set_grad_enabled
 from ..overrides import handle_torch_function
@@ -31,7 +31,7 @@ def tensors_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
 def called(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of an op by its name in `torch.ops`: functions may be overridden, then it is dispatched."""
     tensors = tensors_in(args, kwargs)
-    given = (*args, *kwargs.values(), *tensors)
+    given = (*items_of(args, kwargs), *tensors)
     if is_mode_enabled() or _overriding(given):
         return handle_torch_function(op, given, *args, **kwargs)
     if isinstance(op, OpOverloadPacket):

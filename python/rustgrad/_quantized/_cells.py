@@ -7,6 +7,7 @@ from typing import Any
 from .._C import Tensor, ops
 from ..nn import functional
 from ._script_object import CLASSES, ScriptObject
+from ._tensor import shown
 
 OPS: dict[str, Any] = {}
 _KINDS = {"quantized_dynamic": True, "quantized_fp16": False}
@@ -196,6 +197,7 @@ def _network(kind, input, args, kwargs):
     return (made.transpose(0, 1) if first else made, *last)
 
 
+@shown
 def quantized_lstm(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """An LSTM of cells of `make_quantized_cell_params_dynamic`: results and last states, as `nn.quantized.dynamic.LSTM`.
 
@@ -207,6 +209,7 @@ def quantized_lstm(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     return _network("LSTM", input, args, kwargs)
 
 
+@shown
 def quantized_gru(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """A GRU of cells of `make_quantized_cell_params_dynamic`: results and the last state. The arguments are those of `quantized_lstm`."""
     return _network("GRU", input, args, kwargs)

@@ -9,7 +9,7 @@ from .. import _C
 from .._C import Tensor, ops
 from .._typing import DeviceLike
 from ._quantizer import PerTensor, dtype_of, f32, per_channel, stored
-from ._tensor import QuantizedTensor, made
+from ._tensor import QuantizedTensor, made, shown
 
 __all__ = [
     "_choose_qparams_per_tensor",
@@ -35,6 +35,7 @@ def _checked(x, dtype):
     return x.detach()
 
 
+@shown
 def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: _C.dtype) -> Any:
     """A quantised tensor with one scale and zero point: `round(input / scale) + zero_point`, clamped.
 
@@ -55,6 +56,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: _C.dtype
     return made(quantizer.quantize(x, dtype), quantizer, dtype)
 
 
+@shown
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: _C.dtype) -> Tensor:
     """A quantised tensor with a scale and a zero point for each index of the dimension `axis`.
 
@@ -116,6 +118,7 @@ def _choose_qparams_per_tensor(input: Tensor, reduce_range: bool = False) -> tup
     return chosen(low, high, 0, 127 if reduce_range else 255)
 
 
+@shown
 def quantize_per_tensor_dynamic(input: Tensor, dtype: _C.dtype, reduce_range: bool) -> Tensor:
     """`quantize_per_tensor` with the scale and zero point of the tensor's range.
 
@@ -134,6 +137,7 @@ def quantize_per_tensor_dynamic(input: Tensor, dtype: _C.dtype, reduce_range: bo
     return quantize_per_tensor(x, *chosen(low, high, least, greatest), dtype)
 
 
+@shown
 def dequantize(input: Any) -> Any:
     """The float32 numbers of a quantised tensor, or of each in a sequence; other tensors converted to float32.
 

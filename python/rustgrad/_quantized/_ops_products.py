@@ -119,7 +119,14 @@ def _conv(n, qx, packed, scale, zero_point, relu=False, added=None):
         )
     if scale is None:
         raise RuntimeError(f"quantized::conv{n}d: expected an output scale and zero point")
+    if _is_flat(n, packed):
+        return requantized(packed, qx.unsqueeze(2), 1, scale, zero_point, relu, added).squeeze(2)
     return requantized(packed, qx, 1, scale, zero_point, relu, added)
+
+
+def _is_flat(n, packed):
+    """Whether a weight of one dimension was read from a file, which has it as two."""
+    return n == 1 and packed._weight.dim() == 4
 
 
 def _add_convolutions(n, kind):
@@ -143,7 +150,8 @@ def _add_convolutions(n, kind):
         return _conv(n, x, packed_weight, x.q_scale(), x.q_zero_point()).dequantize()
 
     def unpack(packed_weights: Any) -> Any:
-        return packed_weights.unpack()
+        weight, bias = packed_weights.unpack()
+        return weight.squeeze(2) if _is_flat(n, packed_weights) else weight, bias
 
     functions = {"_prepack": transposed if kind else prepack, "": conv, "_dynamic": conv_dynamic, "_unpack": unpack}
     if not kind:

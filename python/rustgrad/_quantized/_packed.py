@@ -163,8 +163,6 @@ class HalfPackedParams:
 class ConvPackedParams(Packed):
     """The weight of a convolution with its geometry."""
 
-    qualified = "quantized.ConvPackedParamsBase"
-
     def __init__(
         self, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, transpose: bool = False,
         output_padding: Any = 0,
@@ -174,10 +172,22 @@ class ConvPackedParams(Packed):
         self._stride, self._padding, self._dilation = (_tuple(v, n) for v in (stride, padding, dilation))
         self._output_padding, self._groups, self._transpose = _tuple(output_padding, n), groups, transpose
 
+    @property
+    def qualified(self) -> str:
+        """The name of its class: a convolution of one dimension has that of two."""
+        return f"quantized.Conv{max(len(self._stride), 2)}dPackedParamsBase"
+
     def parts(self) -> Any:
-        """The state of a pickle."""
-        geometry = (self._stride, self._padding, self._dilation, self._groups, self._transpose, self._output_padding)
-        return (*self.unpack(), *geometry)
+        """The state of a pickle: a version, the geometry and the weight, the bias. One dimension is written as two, of which the first is 1."""
+        n, weight = max(len(self._stride), 2), self._weight
+        weight = weight.unsqueeze(2) if weight.dim() == 3 else weight
+        sizes = [
+            ((u,) * (n - len(v)) + v)
+            for u, v in ((1, self._stride), (0, self._padding), (1, self._dilation), (0, self._output_padding))
+        ]
+        numbers = [n, *(number for size in sizes for number in size), self._groups, int(self._transpose)]
+        geometry = _C.tensor(numbers, dtype=_C.int16)
+        return "2", [geometry, weight], [self._bias]
 
     def stride(self) -> list[int]:
         """The stride of each dimension."""
@@ -221,7 +231,21 @@ def _linear_of(parts):
 
 
 CLASSES[LinearPackedParams.qualified] = _linear_of
-CLASSES[ConvPackedParams.qualified] = lambda parts: ConvPackedParams(*parts)
+
+
+def _conv_of(parts):
+    version, geometry, tensors = parts
+    if str(version) == "3":  # numbers, and tensors of which the first is left free
+        numbers, weight, bias = list(geometry), tensors[1], tensors[2]
+    else:
+        numbers, weight, bias = geometry[0].tolist(), geometry[1], tensors[0]
+    n = numbers[0]
+    stride, padding, dilation, output_padding = (numbers[1 + n * i : 1 + n * (i + 1)] for i in range(4))
+    groups, transpose = numbers[4 * n + 1 :]
+    return ConvPackedParams(weight, bias, stride, padding, dilation, groups, bool(transpose), output_padding)
+
+
+CLASSES["quantized.Conv2dPackedParamsBase"] = CLASSES["quantized.Conv3dPackedParamsBase"] = _conv_of
 
 
 def _over_channels(values, sums, at):

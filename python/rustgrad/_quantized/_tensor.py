@@ -6,10 +6,12 @@ see `docs/decisions/quantized.md`.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NoReturn
 
 from .. import _C
 from .._C import Tensor, ops
+from ..overrides import handle_torch_function, has_torch_function
 from ..sparse._grads import Opaque
 from ..sparse._protocols import others_decide
 from . import _printing
@@ -45,6 +47,20 @@ def refuse(name) -> NoReturn:
     )
 
 
+def shown(function):
+    """A decorator: modes, and objects that override functions, see a call before it runs; quantised tensors do not ask for a rule."""
+
+    @functools.wraps(function)
+    def public(*args, **kwargs):
+        if _C._overridden(args, kwargs):
+            others = [a for a in (*args, *kwargs.values()) if not isinstance(a, QuantizedTensor)]
+            if has_torch_function(others):
+                return handle_torch_function(public, others, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return public
+
+
 class QuantizedTensor(Protocols, Opaque, Tensor):
     """A tensor of integers that stand for numbers. Objects are made by `quantize_per_tensor` and its kin, never by the class."""
 
@@ -69,6 +85,7 @@ class QuantizedTensor(Protocols, Opaque, Tensor):
     mH = property(lambda self: self.mT, doc="The last two dimensions exchanged.")
     real = property(lambda self: self, doc="The tensor itself: there are no complex ones.")
 
+    @shown
     def dequantize(self) -> Tensor:
         """The float32 numbers: `(integer - zero_point) * scale`."""
         return self._quantizer.dequantize(self._value)

@@ -24,6 +24,9 @@ __all__ = ["module_of"]
 class GuardsFn(Module):
     """Checks the arguments of a program. AssertionError with the condition that does not hold."""
 
+    # A call of it stays in a graph though nobody uses its result.
+    _is_impure = True
+
     def __init__(self, guards: list[tuple[str, Any]]) -> None:
         super().__init__()
         self.guards = guards

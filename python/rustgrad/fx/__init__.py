@@ -43,7 +43,7 @@ __all__ = [
     "symbolic_trace",
     "wrap",
 ]
-_SUBMODULES = ("experimental", "passes", "traceback")
+_SUBMODULES = ("annotate", "experimental", "operator_schemas", "passes", "traceback")
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import inspect
 import keyword
 import operator
 import re
@@ -43,6 +44,44 @@ def qualified_name(function: Any) -> str:
         module = "torch" + module.removeprefix("rustgrad")
     name = getattr(function, "__qualname__", name)
     return f"{module}.{name if name.isidentifier() else function.__name__}"
+
+
+# Functions of `nn.functional` that are ops in PyTorch: what they are called with is kept. The others are written in Python there and pass
+# on their arguments with the defaults.
+_OPS = frozenset(
+    "gelu softplus prelu softshrink hardshrink logsigmoid linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d conv_tbc avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d one_hot pixel_shuffle pixel_unshuffle "
+    "channel_shuffle native_channel_shuffle cosine_similarity pairwise_distance pdist scaled_dot_product_attention relu_ elu_ "
+    "selu_ celu_ leaky_relu_ rrelu_ hardtanh_ threshold_ sigmoid tanh".split()
+)
+_IN_PYTHON = frozenset(
+    f"torch.{n}" for n in "split norm unique unique_consecutive stft istft tensordot cdist meshgrid".split()
+)
+
+
+def with_defaults(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call as PyTorch's functions pass them on: those that have defaults by name, with the defaults."""
+    space, _, leaf = (public_name(function) or "").rpartition(".")
+    if not (space == "torch.nn.functional" and leaf not in _OPS or f"{space}.{leaf}" in _IN_PYTHON):
+        return args, kwargs
+    try:
+        signature = inspect.signature(function)
+        bound = signature.bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return args, kwargs
+    given, named = [], {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            given += bound.arguments.get(name, ())
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named |= bound.arguments.get(name, {})
+        elif parameter.default is parameter.empty:
+            given.append(bound.arguments[name])
+        elif name in bound.arguments or parameter.default is not ... and name != "cudnn_enable":
+            named[name] = bound.arguments.get(name, parameter.default)
+    return tuple(given), named
 
 
 def is_ours(value: Any) -> bool:

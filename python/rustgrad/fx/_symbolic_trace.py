@@ -31,6 +31,7 @@ from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 __all__ = [
     "PH",
     "PHBase",
+    "PHWithMeta",
     "ProxyableClassMeta",
     "Tracer",
     "is_fx_symbolic_tracing",
@@ -64,6 +65,22 @@ class PHBase:
 
 
 PH: PHBase = PHBase()
+
+
+class PHWithMeta(PHBase):
+    """A `PH` whose attributes the node of the placeholder gets."""
+
+    def __init__(self, ph_key: str | None = None) -> None:
+        super().__init__()
+        self.ph_key = ph_key
+
+
+def _with_attributes(proxy, value):
+    """A placeholder with the attributes that a `PH` of the program has."""
+    for name, attribute in vars(value).items():
+        if not hasattr(proxy.node, name):
+            setattr(proxy.node, name, attribute)
+    return proxy
 
 
 class ProxyableClassMeta(type):
@@ -339,7 +356,8 @@ class Tracer(TracerBase):
         if isinstance(concrete_args, tuple) and not names and code.co_flags & inspect.CO_VARARGS:
             # Values for `*args`: the graph takes so many arguments.
             names = [f"input_{i}" for i in range(len(concrete_args))]
-            given = [self._argument(n, {n: v}, signature, plain) for n, v in zip(names, concrete_args, strict=True)]
+            values = [{} if isinstance(v, PHBase) else {n: v} for n, v in zip(names, concrete_args, strict=True)]
+            given = [self._argument(n, v, signature, plain) for n, v in zip(names, values, strict=True)]
             return self._on_leaves(root_fn, names, [self.root] * first, given)
         if isinstance(concrete_args, tuple):
             if len(names) != len(concrete_args):
@@ -360,7 +378,7 @@ class Tracer(TracerBase):
 
     def _on_leaves(self, function, names, module, args):
         """`function` and its arguments; if some are containers, a function of the leaves of all."""
-        if not any(isinstance(a, (tuple, list, dict)) for a in args):
+        if all(isinstance(a, Proxy) or _pytree.tree_flatten(a)[1].is_leaf() for a in args):
             return function, [*module, *args]
         leaves, in_spec = _pytree.tree_flatten(tuple(args))
 
@@ -377,10 +395,12 @@ class Tracer(TracerBase):
         default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
         starred = name not in signature.parameters
         if name not in concrete or (starred and isinstance(concrete[name], PHBase)):
-            note = inspect.get_annotations(function).get(name)
+            note = _annotations(function).get(name)
             return self.create_proxy("placeholder", name, default, {}, type_expr=note)
+        if isinstance(concrete[name], PHBase):
+            return _with_attributes(self.create_proxy("placeholder", f"{name}_1", default, {}), concrete[name])
         value = concrete[name]
-        if isinstance(value, (tuple, list, dict)):
+        if not _pytree.tree_flatten(value)[1].is_leaf():
             count = itertools.count(1)
             return _pytree.tree_map(lambda leaf: self._specialized(name, f"{name}_{next(count)}", leaf, ()), value)
         return self._specialized(name, f"{name}_1", value, default)
@@ -389,7 +409,7 @@ class Tracer(TracerBase):
         """A value of `concrete_args`; the graph asserts that it is given the same one. PH is a proxy."""
         given = self.create_proxy("placeholder", target, default, {})
         if isinstance(value, PHBase):
-            return given
+            return _with_attributes(given, value)
         if isinstance(value, (bool, int, float, str)):
             message = f"{name} has been specialized to have value {value} but got another value"
             self.create_proxy("call_function", _assert, (given == value, message), {})
@@ -441,7 +461,7 @@ class Tracer(TracerBase):
             }
             called, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
             with self._patched(inspect.unwrap(function).__globals__):
-                returns = inspect.get_annotations(inspect.unwrap(function)).get("return")
+                returns = _annotations(inspect.unwrap(function)).get("return")
                 self.create_node("output", "output", (self.create_arg(called(*args)),), {}, type_expr=returns)
             self.submodule_paths = None
         finally:
@@ -473,6 +493,16 @@ class Tracer(TracerBase):
             for names in (table, *map(vars, self._autowrap_modules)):
                 patches.functions_of(names, self._autowrap_ids)
             yield
+
+
+def _annotations(function):
+    """The annotations of a function; those of the library are text, and PyTorch has none where they say `Any`."""
+    found = inspect.get_annotations(function)
+    if (function.__module__ or "").split(".")[0] != "rustgrad":
+        return found
+    if "Any" in found.values():
+        return {}
+    return {name: _C.Tensor for name, text in found.items() if text == "Tensor"}
 
 
 def _with_default(parameter):

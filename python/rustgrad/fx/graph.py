@@ -11,6 +11,7 @@ from typing import Any
 from ._codegen import CodeGen, PythonCode, format_target, names_of
 from ._names import Namespace, snake_case
 from .node import Node, map_arg
+from .node import _get_qualified_name as _get_qualified_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

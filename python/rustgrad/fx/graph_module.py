@@ -124,10 +124,12 @@ class GraphModule(Module):
             for path in wanted:
                 if path not in root:
                     raise RuntimeError(f"Node referenced target {path} but that target was not provided in ``root``!")
-            for path in sorted(set(wanted), key=lambda path: path.count(".")):
+            for path in sorted(dict.fromkeys(wanted), key=lambda path: path.count(".")):
                 _assign_attr(root[path], self, path)
         self.graph = graph
-        self._tracer_cls = graph._tracer_cls
+        # A pickle cannot name a class of a function.
+        local = graph._tracer_cls is not None and "<locals>" in graph._tracer_cls.__qualname__
+        self._tracer_cls = None if local else graph._tracer_cls
         self._tracer_extras = graph._tracer_extras or {}
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from .. import _C
 from .._checks import _assert
 from .._formats import layout, memory_format
-from .._ops import OpOverload
+from .._ops import OpOverload, ops
 from ._names import is_operator, qualified_name
 from .immutable_collections import immutable_dict, immutable_list
 
@@ -38,7 +38,16 @@ INPLACE = {
     },
     "setitem": "{}[{}] = {}",
 }  # fmt: skip
-_side_effects: set[Any] = {_assert}
+_side_effects: set[Any] = {
+    _assert,
+    *(getattr(ops.profiler, f"_record_function_{n}") for n in ("enter", "enter_new", "exit")),
+}
+
+
+def _get_qualified_name(func: Any) -> str:
+    """The name by which a function is reached: `torch.relu`, `_operator.add`."""
+    name = qualified_name(func)
+    return f"_{name}" if is_operator(func) else name
 
 
 def has_side_effect(fn: Any) -> Any:
@@ -231,6 +240,25 @@ class Node:
 
         self._set(map_arg(self._args, swap), map_arg(self._kwargs, swap))
 
+    def normalized_arguments(
+        self, root: Any, arg_types: Any = None, kwarg_types: Any = None, normalize_to_only_use_kwargs: bool = False
+    ) -> Any:
+        """The arguments with the defaults of what it calls, as `operator_schemas.ArgsKwargsPair`; None where these are not known.
+
+        Args:
+            root (Module): has the modules that the graph calls.
+            arg_types (tuple), kwarg_types (dict): types of the arguments, which decide among overloads.
+            normalize_to_only_use_kwargs (bool): whether arguments by position come by name too.
+        """
+        from .operator_schemas import normalize_function, normalize_module
+
+        args, kwargs = self.args, dict(self.kwargs)
+        if self.op == "call_function":
+            return normalize_function(self.target, args, kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs)
+        if self.op == "call_module":
+            return normalize_module(root, self.target, args, kwargs, normalize_to_only_use_kwargs)
+        return None
+
     def is_impure(self, impure_random: bool = True) -> bool:
         """Whether it must stay though nobody uses it: inputs, results, in-place methods, modules that draw or count."""
         if self.op in ("placeholder", "output"):
@@ -243,7 +271,7 @@ class Node:
 
     def _changes_argument(self):
         """Whether a call of a function writes to an argument: `relu_`, `inplace=True`, `x += y`, `out=`."""
-        name = getattr(self.target, "__name__", "")
+        name = getattr(self.target, "__name__", "").split(".")[0]
         if is_operator(self.target):
             return name in INPLACE
         named = name.endswith("_") and not name.endswith("__")
@@ -303,6 +331,8 @@ def _type_repr(kind):
 
 
 def _shown(arg):
+    if isinstance(arg, tuple) and hasattr(arg, "_fields"):
+        return f"{type(arg).__name__}({', '.join(f'{n}={_shown(v)}' for n, v in zip(arg._fields, arg, strict=True))})"
     if isinstance(arg, list):
         return "[" + ", ".join(map(_shown, arg)) + "]"
     if isinstance(arg, tuple):
@@ -310,3 +340,6 @@ def _shown(arg):
     if isinstance(arg, dict):
         return "{" + ", ".join(f"{k}: {_shown(v)}" for k, v in arg.items()) + "}"
     return f"%{arg.name}" if isinstance(arg, Node) else str(arg)
+
+
+_format_arg = _shown

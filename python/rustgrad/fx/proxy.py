@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from .. import overrides
 from ..nn.parameter import Parameter
 from ._codegen import MAGIC, REFLECTABLE
-from ._names import public_name
+from ._names import public_name, with_defaults
 from .node import Node, base_types, map_aggregate, map_arg
 
 TYPE_CHECKING = False
@@ -77,6 +77,10 @@ class TracerBase:
         self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None
     ) -> Node:
         """Adds a node to the graph; override it to look at each, or to add something to it."""
+        if kind == "call_function" and self.check_mutable_operations:
+            from .operator_schemas import check_for_mutable_operation
+
+            check_for_mutable_operation(target, args, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         self.node_name_to_scope[node.name] = (self.scope.module_path, self.scope.module_type)
         if self.module_stack:
@@ -247,7 +251,11 @@ class Proxy:
         if public_name(orig_method) is None and overrides.is_tensor_method_or_property(orig_method):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs or {})
         name = tracer.graph._target_to_str(orig_method)
-        return tracer.create_proxy("call_function", orig_method, args, kwargs or {}, name=name)
+        space = (public_name(orig_method) or "").split(".")[1:2]
+        if space and space[0] in ("linalg", "fft", "special"):
+            name = f"{space[0]}_{name}"
+        args, kwargs = with_defaults(orig_method, args, kwargs or {})
+        return tracer.create_proxy("call_function", orig_method, args, kwargs, name=name)
 
 
 def _instruction(frame):

@@ -88,6 +88,7 @@ class Attribute:
 
 
 _scripted: Any = weakref.WeakSet()
+_scripted_classes: Any = weakref.WeakSet()
 
 
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
@@ -100,6 +101,8 @@ def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
         _scripted.add(obj)
     elif isinstance_(obj, types.FunctionType):
         vars(obj).setdefault("save", functools.partial(save, obj))
+    elif isinstance_(obj, type):
+        _scripted_classes.add(obj)
     return obj
 
 

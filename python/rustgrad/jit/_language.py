@@ -341,6 +341,13 @@ class _Translator:
         made = ast.comprehension(self.target(loop.target), self.expr(loop.iter), [], 0)
         return ast.ListComp(self.expr(node.elt), [made])
 
+    def of_dictcomp(self, node: ast.DictComp) -> ast.expr:
+        loop = node.generators[0]
+        if len(node.generators) != 1 or loop.ifs or loop.is_async:
+            raise self.wrong(node)
+        made = ast.comprehension(self.target(loop.target), self.expr(loop.iter), [], 0)
+        return ast.DictComp(self.expr(node.key), self.expr(node.value), [made])
+
     def of_attribute(self, node: ast.Attribute) -> ast.expr:
         path = dotted(node)
         if path is not None and path[0] not in self.locals:

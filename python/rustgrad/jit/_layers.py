@@ -273,6 +273,12 @@ def layer_code(module: Module, owner: str) -> str | None:
     Raises:
         NotImplementedError: the layer has a setting that the code does not take.
     """
+    if ".ao.nn.quantized.dynamic" in type(module).__module__:
+        from ._layers_quantized import quantised_code
+
+        found = quantised_code(module)
+        if found is not None:
+            return found[0].strip().format(owner=owner, **found[1]) + "\n"
     for cls, write in _LAYERS:
         # Quantised layers compute something else than those that they derive from.
         own = next(
@@ -291,7 +297,7 @@ def layer_code(module: Module, owner: str) -> str | None:
 
 def parts_called(module: Module) -> list[Module]:
     """The parts whose `forward` the code of a layer calls."""
-    if isinstance(module, nn.MultiheadAttention):
+    if isinstance(module, nn.MultiheadAttention) or ".ao." in type(module).__module__:
         return []
     if isinstance(module, (nn.TransformerEncoder, nn.TransformerDecoder)):
         return [*module.layers, *([] if module.norm is None else [module.norm])]

@@ -14,6 +14,7 @@ from .._archive import entry_bytes, entry_into, is_plain
 from .._base import Tensor
 from .._C import device as _device
 from .._checkpoint_files import opened
+from .._quantized._script_object import ScriptObject
 from .._safe_globals import calls, may_be_made
 from .._unpickler import CheckpointError, Unpickler
 from ..nn.parameter import Parameter
@@ -31,11 +32,22 @@ class _Machine(Unpickler):
     """An unpickler that makes objects of the archive's classes."""
 
     unit: Unit
+    names_of: dict[int, str]
+
+    def restored(self, made: ScriptObject, state: Any) -> None:
+        """Gives an object of a class of C++ its state."""
+        name = self.names_of.pop(id(made), "")
+        try:
+            made.__setstate__((state, name))
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise CheckpointError(f"the state of a {name} cannot be read: {error}") from None
 
     def new_object(self, keywords: bool) -> None:
         if not keywords and len(self.stack) >= 2 and isinstance(self.stack[-2], ScriptClass):
             _, cls = self.pop(), self.pop()
             made = RecursiveScriptModule(cls, self.unit) if cls.kind == "Module" else cls.new()
+            if cls.kind == "C++":
+                self.names_of[id(made)] = cls.name
             self.push(self.nested(made, ()))
             return
         super().new_object(keywords)
@@ -54,10 +66,13 @@ class _Machine(Unpickler):
 
     def build(self) -> None:
         made = self.stack[-2] if len(self.stack) >= 2 else None
-        if not isinstance(made, (Object, RecursiveScriptModule)):
+        if not isinstance(made, (Object, RecursiveScriptModule, ScriptObject)):
             super().build()
             return
         state, made = self.pop(), self.top()
+        if isinstance(made, ScriptObject):
+            self.restored(made, state)
+            return
         cls = made._class
         if "__setstate__" in cls.methods:
             cls.methods["__setstate__"](made, state)
@@ -81,7 +96,7 @@ class _ScriptReader(_Reader):
         self.unit = unit
         made = {f: None for f in _PICKLED.values()}
         self.machine = _Machine(file, self.find, calls() | made, may_be_made, self.persistent_load, "utf-8")
-        self.machine.unit = unit
+        self.machine.unit, self.machine.names_of = unit, {}
 
     def find(self, module: str, name: str) -> Any:
         if module == "__torch__" or module.startswith("__torch__."):

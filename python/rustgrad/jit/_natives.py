@@ -314,6 +314,10 @@ def set_grad_enabled(mode: bool) -> None:
     _top().set_grad_enabled(mode)
 
 
+def get_autocast_dtype(device_type: str) -> int | None:
+    return code_of(_top().get_autocast_dtype(device_type))
+
+
 def is_autocast_enabled(*device: Any) -> bool:
     return _top().is_autocast_enabled()
 

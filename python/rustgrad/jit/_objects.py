@@ -7,6 +7,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from .._quantized._script_object import ScriptObject
 from .._unpickler import CheckpointError
 from ..nn.modules.module import Module
 
@@ -22,7 +23,7 @@ class ScriptClass:
 
     Attributes:
         name (str): its qualified name, `__torch__.Net`.
-        kind (str): "Module", "NamedTuple", "Enum", "Interface" or "" for a plain class.
+        kind (str): "Module", "NamedTuple", "Enum", "Interface", "C++" for a class of PyTorch's own, or "" for a plain class.
         fields (dict): name -> type of an attribute.
         constants (dict): name -> value of an attribute that is `Final`.
         methods (dict): name -> compiled function, which takes the object first.
@@ -76,7 +77,7 @@ class ScriptClass:
 
     def new(self) -> Any:
         """An object without attributes."""
-        return Object(self)
+        return ScriptObject.__new__(ScriptObject) if self.kind == "C++" else Object(self)
 
     def has(self, value: Any) -> bool:
         """Whether a value is of this class."""
@@ -84,6 +85,8 @@ class ScriptClass:
             return True
         if self.kind in ("NamedTuple", "Enum"):
             return isinstance(value, self.python_class())
+        if self.kind == "C++":
+            return isinstance(value, ScriptObject) and self.name.endswith("." + value._held.qualified)
         return getattr(value, "_class", None) is self
 
     def named(self, value: tuple[Any, ...]) -> Any:
@@ -91,6 +94,24 @@ class ScriptClass:
         if self.kind != "NamedTuple" or len(value) != len(self.fields):
             raise TypeError(f"Expected a value of type '{self.name}' but instead found type 'Tuple'")
         return value if isinstance(value, self.python_class()) else self.python_class()(*value)
+
+    def copied(self, value: Any) -> Any:
+        """An object of the program whose class has this name, as one of this class; None for another value."""
+        if self.kind or isinstance(value, Object) or type(value).__name__ != self.short:
+            return None
+        if not all(hasattr(value, name) for name in self.fields):
+            return None
+        made = self.new()
+        for name, kind in self.fields.items():
+            setattr(made, name, kind.taken(getattr(value, name)))
+        return made
+
+    def member(self, value: enum.Enum) -> enum.Enum:
+        """A member of an enumeration of the program as that of this one with its name and value."""
+        found = self.python_class().__members__.get(value.name) if self.kind == "Enum" else None
+        if found is None or found.value != value.value:
+            raise TypeError(f"Expected a value of type '{self.name}' but instead found type '{type(value).__name__}'")
+        return found
 
 
 class Object:
@@ -121,14 +142,33 @@ class Object:
     def __repr__(self) -> str:
         return f"<{self._class.name} object>"
 
-    def __len__(self) -> int:
-        return self._class.methods["__len__"](self) if "__len__" in self._class.methods else NotImplemented
-
     def __bool__(self) -> bool:
-        return True
+        return bool(_special("__bool__")(self)) if "__bool__" in self._class.methods else True
 
-    def __enter__(self) -> Any:
-        return self._class.methods["__enter__"](self)
+    def __eq__(self, other: object) -> Any:
+        return _special("__eq__")(self, other)
 
-    def __exit__(self, *error: Any) -> None:
-        self._class.methods["__exit__"](self, *error)
+    def __ne__(self, other: object) -> Any:
+        return _special("__ne__")(self, other) if "__ne__" in self._class.methods else not self == other
+
+    __hash__ = object.__hash__
+
+
+def _special(name: str) -> Callable[..., Any]:
+    """A special method that asks the class in the archive; without one there, an operator is that of the other operand."""
+
+    def method(self: Object, *args: Any) -> Any:
+        function = self._class.methods.get(name)
+        if function is not None:
+            return function(self, *args)
+        if name in _OTHERS:
+            raise TypeError(f"'{self._class.short}' object has no method {name}")
+        return NotImplemented
+
+    return method
+
+
+_OTHERS = frozenset("__neg__ __len__ __contains__ __getitem__ __setitem__ __call__ __enter__ __exit__".split())
+for _name in ("add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge neg len contains getitem setitem "
+              "call enter exit").split():  # fmt: skip
+    setattr(Object, f"__{_name}__", _special(f"__{_name}__"))

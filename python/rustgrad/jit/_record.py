@@ -6,6 +6,7 @@ that know where they come from (`SymInt`), so that the code computes them again;
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 from .. import _C
 from .._base import Tensor
 from .._formats import strided
+from .._ops import OpOverload, OpOverloadPacket
+from .._quantized._script_object import ScriptObject
 from .._recording._calls import CallRecorder
 from .._recording._sizes import SymInt
 from .._recording._trace import items, map_arguments
@@ -108,6 +111,8 @@ class Recorder(CallRecorder):
             return str(value)
         if isinstance(value, Tensor):
             return self.name_of(value)
+        if isinstance(value, ScriptObject) and id(value) in self.attributes:
+            return self.attribute(self.attributes[id(value)])
         if type(value) is SymInt:
             return self.size_text(value)
         if value is None or isinstance(value, (bool, int)):
@@ -153,6 +158,8 @@ class Recorder(CallRecorder):
         from ._record_ops import emitter
 
         emit = emitter(key, func)
+        if (space := _space_of(func)) is not None:
+            emit = functools.partial(_of_space, space)
         if emit is None:
             raise CannotRecord(f"'{key}' has no form in TorchScript here")
         return self._record(emit, key, func, args, kwargs)
@@ -219,7 +226,20 @@ def _has_form(key: str, func: Any) -> bool:
     """Whether a call stays whole."""
     from ._record_ops import emitter
 
-    return key == "_assert" or emitter(key, func) is not None
+    return key == "_assert" or _space_of(func) is not None or emitter(key, func) is not None
+
+
+def _space_of(func: Any) -> str | None:
+    """The name in code of an op on quantised tensors that takes its arguments as they are; None for other functions."""
+    if getattr(func, "__name__", "") in ("quantized_lstm", "quantized_gru"):
+        return f"torch.{func.__name__}"
+    packet = func.overloadpacket if isinstance(func, OpOverload) else func
+    is_quantised = isinstance(packet, OpOverloadPacket) and packet._namespace == "quantized"
+    return f"ops.quantized.{packet.__name__}" if is_quantised else None
+
+
+def _of_space(name: str, r: Recorder, key: str, func: Any, args: Any, kwargs: Any, result: Any) -> str:
+    return r.call_text("", *args, **kwargs).replace("torch.", name, 1)
 
 
 def _quoted(text: str) -> str:

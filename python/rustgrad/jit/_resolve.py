@@ -33,7 +33,7 @@ _OF_TOP = frozenset(
     "allclose broadcast_shapes can_cast equal get_device histogramdd is_complex is_conj is_floating_point is_grad_enabled is_inference "
     "is_neg is_nonzero is_same_size is_signed istft manual_seed numel resolve_conj resolve_neg segment_reduce stft norm "
     "lu_unpack unravel_index is_autocast_cpu_enabled resize_as_ dequantize int_repr q_scale q_zero_point q_per_channel_scales "
-    "q_per_channel_zero_points q_per_channel_axis quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic".split()
+    "q_per_channel_zero_points q_per_channel_axis quantized_lstm quantized_gru quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic".split()
 )
 # Private ops of the core that have no schema in `_aten_schemas`, and that code in archives calls.
 _PRIVATE = ("_int_mm", "_weight_norm")

@@ -5,10 +5,12 @@ Each looks at what it is given: nothing is asked of an object that the class in 
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Any
 
 from .._base import Tensor
+from .._quantized._script_object import ScriptObject
 from ._objects import Object, ScriptClass
 from ._resolve import PRIM, op, prim
 from ._values import OPS
@@ -31,9 +33,13 @@ def read_attribute(value: Any, name: str) -> Any:
         return getattr(value, name)
     if isinstance(value, Tensor) and name in PRIM:
         return prim(name)(value)
+    if isinstance(value, enum.Enum) and name in ("name", "value"):
+        return getattr(value, f"_{name}_")
     cls = _class_of(value)
     if cls is not None and name in cls.constants:
         return cls.constants[name]
+    if isinstance(value, Object) and f"__{name}_getter" in cls.methods:
+        return cls.methods[f"__{name}_getter"](value)
     if cls is not None and name in cls.fields:
         return value._values[name] if isinstance(value, Object) else _of_module(value.__dict__, name)
     raise AttributeError(f"code of an archive reads '{name}' of a {type(value).__name__}, which it may not")
@@ -49,6 +55,9 @@ def _of_module(state: dict[str, Any], name: str) -> Any:
 def write_attribute(value: Any, name: str, given: Any) -> None:
     """Sets an attribute that the class of an object of the archive declares."""
     cls = _class_of(value)
+    if isinstance(value, Object) and f"__{name}_setter" in cls.methods:
+        cls.methods[f"__{name}_setter"](value, given)
+        return
     if cls is None or name not in cls.fields:
         raise AttributeError(f"code of an archive sets '{name}' of a {type(value).__name__}, which it may not")
     if isinstance(value, Object):
@@ -68,12 +77,17 @@ def call_method(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         return value.tolist() if name == "tolist" and not args else _tensor_method(value, name, args, kwargs)
     if type(value) in (list, dict, str, tuple) and name in OPS and not kwargs:
         return op("aten", name)(value, *args)
+    if isinstance(value, ScriptObject) and name in _OF_PACKED:
+        return getattr(value, name)(*args)
     raise AttributeError(f"code of an archive calls '{name}' of a {type(value).__name__}, which it may not")
+
+
+_OF_PACKED = frozenset("unpack bias weight stride padding output_padding dilation groups transpose".split())
 
 
 def call_function(function: Any, *args: Any) -> Any:
     """A function of the archive that a variable holds."""
-    if not isinstance(function, Callee):
+    if not isinstance(function, (Callee, Object)):
         raise TypeError(f"code of an archive calls a {type(function).__name__}, which it may not")
     return function(*args)
 
@@ -104,14 +118,14 @@ _OF_SIZES = frozenset("view reshape expand repeat permute flip tile new_zeros ne
 
 def get_item(value: Any, index: Any) -> Any:
     """`value[index]` of a tensor, a list, a tuple, a dict or a string."""
-    if not isinstance(value, (Tensor, list, tuple, dict, str)):
+    if not isinstance(value, (Tensor, list, tuple, dict, str, Object)):
         raise TypeError(f"code of an archive indexes a {type(value).__name__}, which it may not")
     return value[index]
 
 
 def set_item(value: Any, index: Any, given: Any) -> None:
     """`value[index] = given`."""
-    if not isinstance(value, (Tensor, list, dict)):
+    if not isinstance(value, (Tensor, list, dict, Object)):
         raise TypeError(f"code of an archive assigns to elements of a {type(value).__name__}, which it may not")
     value[index] = given
 

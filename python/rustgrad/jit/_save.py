@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 import functools
 import io
@@ -14,15 +15,25 @@ from .. import _C
 from .._archive import add_entry
 from .._base import Tensor
 from .._checkpoint_files import Sink
+from .._quantized._script_object import ScriptObject
 from ..serialization import _lend, location_tag
 from ..storage import _NAMES
-from ._objects import Object
+from ._objects import Object, ScriptClass
 from ._script import LoadedFunction, RecursiveScriptModule
-from ._types import Type, type_of_value
+from ._types import Type, type_of, type_of_value
 
 __all__ = ["save_archive", "to_bytes"]
 
 _LISTS = {"int": "build_intlist", "Tensor": "build_tensorlist", "float": "build_doublelist", "bool": "build_boollist"}
+_CONVOLUTION = "Tuple[str, List[Tensor], List[Optional[Tensor]]]"
+# The types of the states of classes of C++.
+_STATES = {
+    "LinearPackedParamsBase": "Tuple[Tensor, Optional[Tensor]]",
+    "Conv2dPackedParamsBase": _CONVOLUTION,
+    "Conv3dPackedParamsBase": _CONVOLUTION,
+    "EmbeddingPackedParamsBase": "Tuple[int, List[Tensor], List[float], List[int]]",
+    "CellParamsBase": "Tuple[str, List[Tensor], List[float], List[int], List[__torch__.torch.classes.quantized.LinearPackedParamsBase]]",
+}  # fmt: skip
 
 
 class _Pickler:
@@ -67,6 +78,8 @@ class _Pickler:
             self.tensor(value)
         elif isinstance(value, (RecursiveScriptModule, Object)):
             self.object(value)
+        elif isinstance(value, ScriptObject):
+            self.packed(value)
         elif isinstance(value, enum.Enum) or hasattr(type(value), "_fields_of_script"):
             self.of_class(value, kind)
         elif isinstance(value, (int, float, str)):
@@ -129,15 +142,15 @@ class _Pickler:
         self.put(b"tR")
 
     def of_class(self, value: Any, kind: Type) -> None:
-        """A member of an enumeration, or a named tuple."""
+        """A member of an enumeration, or a named tuple, which PyTorch reads as a plain one."""
         if kind.cls is None:
             raise RuntimeError(f"jit.save: the class of a {type(value).__name__} is not known")
         cls = kind.cls()
-        self.name(cls.name.rpartition(".")[0], cls.short)
-        if isinstance(value, enum.Enum):
-            self.value(value.value)
-        else:
+        if not isinstance(value, enum.Enum):
             self.tuple(value, cls.fields.values())
+            return
+        self.name(cls.name.rpartition(".")[0], cls.short)
+        self.value(value.value)
         self.put(b"R")
 
     def object(self, value: Any) -> None:
@@ -156,6 +169,19 @@ class _Pickler:
             self.plain(name)
             self.value(getattr(value, name), kind)
         self.put(b"ub")
+
+    def packed(self, value: ScriptObject) -> None:
+        """An object of a class of C++, which gives its state and makes itself of it."""
+        if self.remembered(value):
+            return
+        state, name = value.__getstate__()
+        module, _, short = name.rpartition(".")
+        self.name(module, short)
+        self.put(b")\x81")
+        self.remember(value)
+        kind = ast.parse(_STATES[short], mode="eval").body
+        self.value(state, type_of(kind, lambda name: lambda: ScriptClass(name, "C++")))
+        self.put(b"b")
 
     def tensor(self, t: Tensor) -> None:
         if self.remembered(t):

@@ -208,7 +208,7 @@ class RecursiveScriptModule(ScriptModule):
             elif isinstance(value, Module):
                 _register(self._modules, self, name, value)
             else:
-                self.__dict__[name] = value
+                self.__dict__[name] = _named(cls.fields.get(name), value)
         self.__dict__.setdefault("training", False)
         for name in cls.pre_hooks:
             self.register_forward_pre_hook(_hook(cls.methods[name], False))
@@ -359,6 +359,15 @@ class RecursiveScriptModule(ScriptModule):
         if "__contains__" not in self._class.methods and "__len__" in self._class.methods:
             return key in self._modules
         return self._called("__contains__", key)
+
+
+def _named(kind: Any, value: Any) -> Any:
+    """A value of a file, where named tuples are plain ones, as its type says."""
+    return (
+        kind.taken(value)
+        if kind is not None and isinstance(value, (tuple, list, dict)) and kind.has_classes()
+        else value
+    )
 
 
 def _register(table: Any, module: Any, name: str, value: Any) -> None:

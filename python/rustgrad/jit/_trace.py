@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from .._quantized._script_object import ScriptObject
 from .._recording._sizes import SymInt
 from .._safe_globals import torch_name
 from .._sources import is_identifier
@@ -72,6 +73,8 @@ class _Classes:
         self.names: dict[int, str] = {}
         self.known: dict[Any, str] = {}
         self.texts: dict[str, list[str]] = {}
+        # Classes that are no modules: all of their lines.
+        self.plain: dict[str, list[str]] = {}
         self.mangled = 0
 
     def add(self, module: Module, methods: str = "") -> str:
@@ -84,6 +87,7 @@ class _Classes:
                 f"  __buffers__ = [{_texts(n for n, b in module._buffers.items() if b is not None)}]"]  # fmt: skip
         fields = {n: "Tensor" for t in (module._parameters, module._buffers) for n, v in t.items() if v is not None}
         fields |= {"training": "bool"} | children
+        fields |= {n: f"__torch__.torch.classes.{v._held.qualified}" for n, v in _packed(module).items()}
         for name, kind in fields.items():
             body.append(f"  {name} : {kind}" if is_identifier(name) else f'  __annotations__["{name}"] = {kind}')
         key = (own, tuple(body), methods or id(module) if methods else "")
@@ -112,8 +116,14 @@ class _Classes:
         for name, body in self.texts.items():
             module, _, short = name.rpartition(".")
             path = module.replace(".", "/") + ".py"
-            made[path] = made.get(path, "") + "\n".join([f"class {short}(Module):", *body]) + "\n"
+            lines = self.plain.get(name) or [f"class {short}(Module):", *body]
+            made[path] = made.get(path, "") + "\n".join(lines) + "\n"
         return made
+
+
+def _packed(module: Module) -> dict[str, ScriptObject]:
+    """The packed weights of a quantised layer, by the names of attributes."""
+    return {n: v for n, v in vars(module).items() if isinstance(v, ScriptObject)}
 
 
 def _texts(names: Any) -> str:
@@ -248,7 +258,7 @@ def _copied(value: Any) -> Any:
 def _attributes(module: Module) -> dict[int, tuple[str, ...]]:
     found: dict[int, tuple[str, ...]] = {}
     for prefix, part in module.named_modules():
-        for table in (part._parameters, part._buffers):
+        for table in (part._parameters, part._buffers, _packed(part)):
             for name, value in table.items():
                 if value is not None:
                     found.setdefault(id(value), (*(prefix.split(".") if prefix else ()), name))
@@ -309,7 +319,8 @@ def _built(
     if id(module) in made:
         return made[id(module)]
     new = made[id(module)] = cls(unit.script_class(classes.names[id(module)]), unit)
-    state: dict[str, Any] = {n: v for t in (module._parameters, module._buffers) for n, v in t.items() if v is not None}
+    tables = (module._parameters, module._buffers, _packed(module))
+    state: dict[str, Any] = {n: v for t in tables for n, v in t.items() if v is not None}
     new._adopt(state | {"training": module.training})
     for name, child in module._modules.items():
         if child is not None:

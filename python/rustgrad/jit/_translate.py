@@ -8,19 +8,34 @@ calls of ops, and methods and functions that are called are written too. Types a
 from __future__ import annotations
 
 import ast
+import enum
 import inspect
 import math
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from .. import _C
 from .._base import Tensor
 from .._sources import is_identifier
 from ..nn.modules.module import Module
+from . import _scripted_classes
+from ._codes import code_of
 from ._layers import layer_code, parts_called
-from ._trace import _Classes, _texts
+from ._trace import _Classes, _packed, _texts
 from ._translate_body import Body
-from ._translate_values import CannotTranslate, changed_in, is_library, leaves, mark_of, plain_attributes, written
+from ._translate_classes import archived, class_text, is_plain_class
+from ._translate_values import (
+    CannotTranslate,
+    annotation_text,
+    changed_in,
+    is_library,
+    is_named,
+    leaves,
+    mark_of,
+    plain_attributes,
+    written,
+)
 from ._unit import Unit
 
 __all__ = ["translated_function", "translated_module"]
@@ -38,18 +53,78 @@ class _Program:
         self.methods: dict[tuple[int, str], Any] = {}
         self.fields: dict[int, dict[str, str]] = {}
         self.modules: dict[int, Module] = {}
+        self.types: dict[type, str] = {}
 
+    # --- classes that are no modules
+    def is_class(self, cls: type) -> bool:
+        """Whether a class is one of the program that `script` was given, or that has a name in the code."""
+        return cls in self.types or cls in _scripted_classes and is_plain_class(cls)
+
+    def named(self, cls: type) -> str:
+        """The qualified name of a named tuple, an enumeration or a class of the program, which is written once."""
+        if cls not in self.types:
+            if not (is_plain_class(cls) or is_named(cls) or issubclass(cls, enum.Enum)) or not is_identifier(
+                cls.__name__
+            ):
+                raise CannotTranslate(f"the class {cls!r} is no type of TorchScript")
+            if issubclass(cls, Module):
+                raise CannotTranslate(f"the module {cls.__qualname__} is no type of an argument")
+            name = self.classes._name(cls)
+            self.classes.texts[name], self.types[cls] = [], name
+            self.classes.plain[name] = class_text(self, cls, name)
+        return self.types[cls]
+
+    def context(self, name: str, text: str) -> str:
+        """The qualified name of a class of the library, whose text is given."""
+        self.classes.texts.setdefault(name, [])
+        self.classes.plain[name] = text.splitlines()
+        return name
+
+    def annotation(self, hint: Any) -> str:
+        """The type of TorchScript for an annotation of the program."""
+        return annotation_text(hint, self.named)
+
+    def constant_text(self, value: Any) -> str:
+        """The code of a constant."""
+        if isinstance(value, enum.Enum):
+            return f"{self.named(type(value))}.{value.name}"
+        if is_named(type(value)):
+            return f"{self.named(type(value))}({', '.join(map(self.constant_text, value))})"
+        return "None" if value is None else written(value)
+
+    # --- modules
     def class_of(self, module: Module) -> str:
         """The qualified name of the class of a module."""
         if id(module) not in self.names:
             name = self.classes._name(type(module))
             self.classes.texts[name] = []
             self.names[id(module)], self.modules[id(module)] = name, module
-            self.fields[id(module)] = {}
+            self.fields[id(module)] = {
+                n: f"__torch__.torch.classes.{v._held.qualified}" for n, v in _packed(module).items()
+            }
             for child in module._modules.values():
                 if child is not None:
                     self.class_of(child)
         return self.names[id(module)]
+
+    def inherited(self, module: Module, name: str, below: type) -> str:
+        """Writes the method of a class that `below` derives from, as `super()` finds it; returns its name in the code."""
+        order = type(module).__mro__
+        cls = next((c for c in order[order.index(below) + 1 :] if name in vars(c)), None)
+        if cls is None or not inspect.isfunction(vars(cls)[name]):
+            raise CannotTranslate(f"super() of {below.__name__} has no method {name}")
+        return self._under(f"_{cls.__name__}_{name}", module, vars(cls)[name])
+
+    def getter(self, module: Module, name: str, function: Any) -> str:
+        """Writes a property of a module; returns the name of the method that reads it."""
+        return self._under(f"__{name}_getter", module, function)
+
+    def _under(self, written: str, module: Module, function: Any) -> str:
+        """Writes a function as a method of a module by another name."""
+        if (id(module), written) not in self.methods:
+            owner, self.methods[id(module), written] = self.class_of(module), None
+            self.methods[id(module), written] = Body(self, function, module).code(written, owner)
+        return written
 
     def method(self, module: Module, name: str) -> None:
         """Writes a method of a module, once."""
@@ -108,11 +183,11 @@ class _Program:
     def attributes(self, module: Module) -> list[str]:
         """Attributes that callers can read: the code has those that stay the same as values, so these are constants of the class."""
         lines, fields, mutable = [], self.fields[id(module)], self.mutable(module)
-        for name, kind in plain_attributes(module).items():
+        for name, kind in plain_attributes(self, module).items():
             value = getattr(module, name)
             if name in fields:
                 continue
-            plain = all(
+            plain = "__torch__" not in kind and all(
                 isinstance(v, (bool, int, str)) or isinstance(v, float) and math.isfinite(v) for v in leaves(value)
             )
             if name in mutable or not plain:
@@ -159,6 +234,11 @@ def _assigned_attributes(function: Any) -> set[str]:
     }
 
 
+def _number(value: Any) -> Any:
+    """A dtype as the number that stands for it."""
+    return code_of(value) if isinstance(value, _C.dtype) else value
+
+
 # --- what `save` writes
 
 
@@ -180,11 +260,11 @@ def translated_module(module: Module) -> Any:
 
     program = _Program()
     program.class_of(module)
-    exported = [
-        n for n in dir(type(module)) if mark_of(getattr(type(module), n, None)).startswith("export") and n != "forward"
-    ]
-    for name in ["forward", *exported]:
-        program.method(module, name)
+    program.method(module, "forward")
+    for part in list(program.modules.values()):
+        for name in dir(type(part)):
+            if name != "forward" and mark_of(getattr(type(part), name, None)).startswith("export"):
+                program.method(part, name)
     unit = Unit(program.files(), tuple(program.constants))
     made: dict[int, Any] = {}
 
@@ -193,7 +273,9 @@ def translated_module(module: Module) -> Any:
             return made[id(part)]
         new = made[id(part)] = RecursiveScriptModule(unit.script_class(program.names[id(part)]), unit)
         state: dict[str, Any] = {n: v for t in (part._parameters, part._buffers) for n, v in t.items() if v is not None}
-        new._take(state | {n: getattr(part, n) for n in program.fields[id(part)]} | {"training": part.training})
+        own = new._class.fields
+        state |= {n: archived(own.get(n), _number(getattr(part, n))) for n in program.fields[id(part)]}
+        new._take(state | {"training": part.training})
         for name, child in part._modules.items():
             if child is not None:
                 new._modules[name] = build(child)

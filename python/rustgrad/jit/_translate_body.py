@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import contextlib
 import inspect
 import textwrap
 import typing
@@ -11,6 +13,7 @@ from typing import Any
 from .._base import Tensor
 from .._sources import is_identifier
 from ..nn.modules.module import Module
+from ._contexts import context_of
 from ._record import CannotRecord, Code, Recorder
 from ._translate_expr import Expressions
 from ._translate_values import (
@@ -19,14 +22,14 @@ from ._translate_values import (
     Known,
     Part,
     Table,
-    annotation_text,
     changed_in,
+    commented_types,
     is_library,
     is_taken,
     mark_of,
     names_in,
+    value_type,
 )
-from ._types import type_of_value
 
 __all__ = ["Body"]
 
@@ -67,7 +70,8 @@ class Body(Expressions):
         try:
             lines, self.first = inspect.getsourcelines(self.function)
             self.file = inspect.getsourcefile(self.function)
-            tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+            self.source = textwrap.dedent("".join(lines))
+            tree = _parsed(self.source)
         except (OSError, TypeError, SyntaxError) as error:
             raise CannotTranslate(f"the source of {function!r} cannot be read ({error})") from None
         if not isinstance(tree, ast.FunctionDef):
@@ -94,31 +98,51 @@ class Body(Expressions):
         given = self.tree.args
         if given.vararg or given.kwarg:
             raise self.wrong(self.tree, "it takes any number of arguments")
-        try:
-            hints = typing.get_type_hints(self.function)
-        except Exception:
-            hints = {}
-        if is_library(self.function.__module__):
-            hints = {n: h for n, h in hints.items() if is_taken(h)}
+        hints = self.hints()
         signature = inspect.signature(self.function)
         shown = []
         for place, (parameter, value) in enumerate(signature.parameters.items()):
             if place == 0 and owner is not None:
-                self.known[parameter] = Part(self.module, "self")  # type: ignore[arg-type]
-                shown.append(f"self: {owner}")
+                if self.module is None:
+                    self.locals.add(parameter)
+                    shown.append(f"{parameter}: {owner}")
+                else:
+                    self.known[parameter] = Part(self.module, "self")
+                    shown.append(f"self: {owner}")
                 continue
             self.locals.add(parameter)
-            kind = annotation_text(hints[parameter]) if parameter in hints else "Tensor"
-            default = "" if value.default is inspect.Parameter.empty else f"={self.writer.text(value.default)}"
+            kind = self.program.annotation(hints[parameter]) if parameter in hints else "Tensor"
+            default = (
+                "" if value.default is inspect.Parameter.empty else f"={self.shown(Known(value.default), self.tree)}"
+            )
             shown.append(f"{parameter}: {kind}{default}")
         if mark_of(self.function).startswith("unused"):
             self.line('assert False, "a function that jit.unused leaves out was called"')
         else:
             self.block(self.tree.body)
-        returns = f" -> {annotation_text(hints['return'])}" if "return" in hints else ""
+        returns = f" -> {self.program.annotation(hints['return'])}" if "return" in hints else ""
+        returns = returns or (" -> NoneType" if name == "__init__" else "")
         return f"def {name}({', '.join(shown)}){returns}:\n" + "".join(
             line + "\n" for line in self.lines or ["  return None"]
         )
+
+    def hints(self) -> dict[str, Any]:
+        """The types of parameters and of the result: annotations, or a comment `# type: (int) -> Tensor`."""
+        function = self.function
+        scope = {**vars(typing), "Tensor": Tensor, **function.__globals__, **self.enclosed()}
+        try:
+            hints = typing.get_type_hints(function, scope)
+        except Exception:
+            hints = {n: h for n, h in function.__annotations__.items() if not isinstance(h, str)}
+        if is_library(function.__module__):
+            # What a container returns is not known.
+            return {n: h for n, h in hints.items() if is_taken(h) and n != "return"}
+        return hints or commented_types(self.tree, self.source, scope)
+
+    def enclosed(self) -> dict[str, Any]:
+        """The variables of enclosing functions that the function names."""
+        names, cells = self.function.__code__.co_freevars, self.function.__closure__ or ()
+        return {n: c.cell_contents for n, c in zip(names, cells, strict=True) if _is_set(c)}
 
     def block(self, statements: list[ast.stmt]) -> None:
         before = len(self.lines)
@@ -156,16 +180,56 @@ class Body(Expressions):
         return "end"
 
     def do_assign(self, s: ast.Assign) -> None:
+        if len(s.targets) == 1 and isinstance(s.targets[0], ast.Tuple) and isinstance(s.value, ast.Tuple):
+            s = self.without_known(s.targets[0].elts, s.value.elts, s)
+            if not s.targets:
+                return
         value = self.expr(s.value)
+        if getattr(s, "type_comment", None) and len(s.targets) == 1:
+            kind = self.program.annotation(self.hint(ast.Constant(s.type_comment)))
+            value = Code(f"annotate({kind}, {self.shown(value, s)})")
+        if len(s.targets) > 1 and isinstance(value, Code):
+            # What has an effect is computed once.
+            value = self.writer.assign(str(value))
         for target in s.targets:
             self.store(target, value, s)
 
+    def without_known(self, targets: list[ast.expr], values: list[ast.expr], s: ast.Assign) -> ast.Assign:
+        """`a, b = x, y` without the names that stand for what is known and has no code: modules, functions."""
+        if len(targets) != len(values) or any(isinstance(e, ast.Starred) for e in (*targets, *values)):
+            return s
+        left = []
+        for target, node in zip(targets, values, strict=True):
+            value = self.expr(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+            is_code = (
+                value is None or isinstance(value, (Code, Bound)) or isinstance(value, Known) and is_written(value)
+            )
+            if is_code or not isinstance(target, ast.Name):
+                left.append((target, node))
+            else:
+                self.known[target.id] = value
+        if len(left) == len(targets):
+            return s
+        made = [ast.Tuple([t for t, _ in left], ast.Store())] if len(left) > 1 else [t for t, _ in left]
+        given = ast.Tuple([v for _, v in left], ast.Load()) if len(left) > 1 else s.value if not left else left[0][1]
+        return ast.copy_location(ast.Assign(made, given), s)
+
     def do_annassign(self, s: ast.AnnAssign) -> None:
-        if s.value is None or not isinstance(s.target, ast.Name):
+        if s.value is None or not isinstance(s.target, (ast.Name, ast.Attribute)):
             raise self.wrong(s, "expected a name with a value")
-        kind = annotation_text(self.constant(s.annotation))
-        self.locals.add(s.target.id)
-        self.line(f"{s.target.id} = annotate({kind}, {self.text(s.value)})")
+        kind = self.program.annotation(self.hint(s.annotation))
+        value = self.text(s.value)
+        self.line(f"{self.target(s.target)} = annotate({kind}, {value})")
+
+    def hint(self, node: ast.expr) -> Any:
+        """The type that an annotation of a variable names, which may be a string."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node = ast.parse(node.value, mode="eval").body
+        scope = {**vars(builtins), "Tensor": Tensor, **self.function.__globals__, **self.enclosed()}
+        try:
+            return eval(compile(ast.Expression(node), "<annotation>", "eval"), scope)
+        except Exception as error:
+            raise self.wrong(node, f"the annotation cannot be read: {error}") from None
 
     def do_augassign(self, s: ast.AugAssign) -> None:
         sign = ast.unparse(ast.BinOp(ast.Name("a"), s.op, ast.Name("b"))).split(" ")[1]
@@ -203,6 +267,8 @@ class Body(Expressions):
             if isinstance(owner, Part):
                 self.field(owner.module, node.attr, node)
                 return f"{owner.text}.{node.attr}"
+            if isinstance(owner, Code):
+                return f"{owner}.{node.attr}"
         raise self.wrong(node, "this cannot be assigned to")
 
     def field(self, module: Module, name: str, node: ast.AST) -> None:
@@ -213,7 +279,11 @@ class Body(Expressions):
             raise self.wrong(node, f"the module has no attribute {name} before it runs")
         try:
             hint = typing.get_type_hints(type(module)).get(name)
-            kind = annotation_text(hint) if hint is not None else repr(type_of_value(getattr(module, name)))
+            kind = (
+                self.program.annotation(hint)
+                if hint not in (None, Any)
+                else value_type(self.program, getattr(module, name))
+            )
         except CannotTranslate as error:
             raise self.wrong(node, str(error)) from None
         self.program.fields[id(module)][name] = kind
@@ -318,6 +388,44 @@ class Body(Expressions):
             return Code(text)
         return Part(owner.module._modules[name], text)  # type: ignore[arg-type]
 
+    def do_with(self, s: ast.With) -> Any:
+        indent, known = self.indent, dict(self.known)
+        for item in s.items:
+            value = self.entered(item.context_expr)
+            if value is None:
+                continue
+            name = self.writer.assign(value)
+            alias = "" if item.optional_vars is None else f" as {self.target(item.optional_vars)}"
+            self.line(f"with {name}{alias}:")
+            self.indent += 1
+        self.block(s.body)
+        if self.indent > indent:
+            self.known = {n: v for n, v in self.known.items() if known.get(n) is v}
+        self.indent = indent
+
+    def entered(self, node: ast.expr) -> str | None:
+        """The code of a block's object; None for one without effect."""
+        function = self.expr(node.func) if isinstance(node, ast.Call) else None
+        if isinstance(function, Known) and isinstance(node, ast.Call):
+            from . import strict_fusion
+
+            if function.value in (contextlib.nullcontext, strict_fusion):
+                return None
+            if is_library(getattr(function.value, "__module__", "")):
+                kwargs = {str(k.arg): self.plain(self.expr(k.value), k.value) for k in node.keywords}
+                found = context_of(function.value, [self.plain(self.expr(a), a) for a in node.args], kwargs)
+                if found is None:
+                    raise self.wrong(node, "TorchScript has no such block")
+                name, text, given = found
+                return (
+                    f"{self.program.context(name, text)}({', '.join(self.shown(self.lifted(v), node) for v in given)})"
+                )
+        return self.text(node)
+
+    @staticmethod
+    def lifted(value: Any) -> Any:
+        return value if isinstance(value, Code) else Known(value)
+
     def do_assert(self, s: ast.Assert) -> None:
         test = self.expr(s.test)
         if not isinstance(test, Known) or not test.value:
@@ -337,6 +445,25 @@ class Body(Expressions):
         for t in s.targets:
             if isinstance(t, ast.Subscript):
                 self.line(f"torch.Delete({self.text(t.value)}, {self.index(t.slice)})")
+
+
+def is_written(value: Known) -> bool:
+    """Whether a value has a form in code."""
+    return value.value is None or isinstance(value.value, (Tensor, bool, int, float, complex, str, list, tuple, dict))
+
+
+def _parsed(source: str) -> ast.stmt:
+    try:
+        return ast.parse(source, type_comments=True).body[0]
+    except SyntaxError:  # a comment `type:` that is none
+        return ast.parse(source).body[0]
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        return [cell.cell_contents] != []
+    except ValueError:
+        return False
 
 
 def _stores(tree: ast.AST) -> dict[str, int]:

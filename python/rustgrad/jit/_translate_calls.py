@@ -17,7 +17,8 @@ from ..nn.modules.module import Module
 from ._record import CannotRecord, Code
 from ._record_calls import BOUND, SPECIAL
 from ._record_ops import emitter
-from ._translate_values import Bound, Known, Part, annotation_text, is_library, leaves
+from ._translate_classes import is_plain_class
+from ._translate_values import Bound, Known, Part, Super, is_library, is_named, leaves
 
 __all__ = ["Calls"]
 
@@ -38,6 +39,8 @@ class Calls:
     wrong: Any
     of_part: Any
     line: Any
+    function: Any
+    enclosed: Any
 
     def of_call(self, node: ast.Call) -> Any:
         node = self.unpacked(node)
@@ -46,6 +49,9 @@ class Calls:
             return self.of_method(function, "forward", node)
         if isinstance(function, Bound) and isinstance(function.owner, Part):
             return self.of_method(function.owner, function.name, node)
+        if isinstance(function, Bound) and isinstance(function.owner, Super):
+            name = self.program.inherited(function.owner.part.module, function.name, function.owner.below)
+            return Code(f"{function.owner.part.text}.{name}({self.given(node)})")
         if isinstance(function, Bound):
             return Code(f"{function.owner}.{function.name}({self.given(node)})")
         if not isinstance(function, Known):
@@ -86,7 +92,10 @@ class Calls:
     def of_function(self, function: Any, node: ast.Call) -> Any:
         from .. import _assert
         from . import annotate, is_scripting, is_tracing
+        from . import isinstance as is_of
 
+        if function is is_of:
+            function = isinstance
         if function in (is_scripting, is_tracing):
             return Known(function is is_scripting)
         if function is _assert:
@@ -98,7 +107,7 @@ class Calls:
         if function is warnings.warn:
             return Code(f"torch.warn({self.text(node.args[0])})")
         if function is annotate:
-            return Code(f"annotate({annotation_text(self.constant(node.args[0]))}, {self.text(node.args[1])})")
+            return Code(f"annotate({self.program.annotation(self.constant(node.args[0]))}, {self.text(node.args[1])})")
         if function in (isinstance, getattr, hasattr, len, type, super):
             found = self.of_question(function, node)
             if found is not None:
@@ -108,13 +117,28 @@ class Calls:
             or getattr(math, getattr(function, "__name__", ""), None) is function
         ):
             return self.of_builtin(function, node)
+        if is_plain_class(function):
+            return Code(f"{self.program.named(function)}({self.given(node)})")
+        if is_named(function):
+            return self.of_named(function, node)
         if is_library(getattr(function, "__module__", "")) or not inspect.isfunction(function):
             return self.of_op(function, node)
         name = self.program.function(function)
         return Code(f"{name}({self.given(node)})")
 
+    def of_named(self, cls: Any, node: ast.Call) -> Any:
+        """A named tuple: all of its fields in order, since archives have no defaults."""
+        values = dict(zip(cls._fields, node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
+        defaults = cls._field_defaults
+        if any(n not in values and n not in defaults for n in cls._fields):
+            raise self.wrong(node, "a field of the named tuple is missing")
+        texts = [self.text(values[n]) if n in values else self.shown(Known(defaults[n]), node) for n in cls._fields]
+        return Code(f"{self.program.named(cls)}({', '.join(texts)})")
+
     def of_question(self, function: Any, node: ast.Call) -> Any:
         """`isinstance`, `len` and their like of what is known."""
+        if function is super:
+            return self.of_super(node)
         first = self.expr(node.args[0]) if node.args else None
         rest = [self.expr(a) for a in node.args[1:]]
         if isinstance(first, Part) and function is len:
@@ -123,16 +147,42 @@ class Calls:
             if function is hasattr:
                 return Known(hasattr(first.module, rest[0].value))
             return self.of_part(first, rest[0].value, node)
+        if isinstance(first, Known) and function in (getattr, hasattr) and all(isinstance(r, Known) for r in rest):
+            return Known(function(first.value, *(r.value for r in rest)))
         if function is isinstance and isinstance(first, (Part, Known)) and isinstance(rest[0], Known):
             value = first.module if isinstance(first, Part) else first.value
-            return Known(isinstance(value, rest[0].value))
+            from . import isinstance as is_of
+
+            return Known(is_of(value, rest[0].value))
         if function is isinstance:
             kinds = rest[0].value if isinstance(rest[0].value, tuple) else (rest[0].value,)
-            names = ", ".join({list: "list", tuple: "tuple"}.get(k) or annotation_text(k) for k in kinds)
+            names = ", ".join({list: "list", tuple: "tuple"}.get(k) or self.program.annotation(k) for k in kinds)
             return Code(f"isinstance({self.shown(first, node)}, {names if len(kinds) == 1 else f'({names})'})")
         return None
 
+    def of_super(self, node: ast.Call) -> Any:
+        """`super()` or `super(Class, self)` in a method of a module."""
+        own = next(iter(self.function.__code__.co_varnames), "")
+        part = self.expr(node.args[1]) if len(node.args) > 1 else self.known.get(own)
+        below = self.constant(node.args[0]) if node.args else self.enclosed().get("__class__")
+        if not isinstance(part, Part) or below is None:
+            raise self.wrong(node, "super() in what is no method of a module")
+        return Super(part, below)
+
+    def of_dict_call(self, node: ast.Call) -> Any:
+        """`dict(pairs, name=value)`: a display, or a copy to which items are added."""
+        if not node.args:
+            return Code("{" + ", ".join(f'"{k.arg}": {self.text(k.value)}' for k in node.keywords) + "}")
+        made = Code(f"torch.dict({self.text(node.args[0])})")
+        if node.keywords:
+            made = self.writer.assign(str(made))
+            for k in node.keywords:
+                self.line(f'{made}["{k.arg}"] = {self.text(k.value)}')
+        return made
+
     def of_builtin(self, function: Any, node: ast.Call) -> Any:
+        if function is dict:
+            return self.of_dict_call(node)
         values = [self.expr(a) for a in node.args]
         if (
             all(isinstance(v, Known) and not isinstance(v.value, Tensor) for v in values)
@@ -153,17 +203,18 @@ class Calls:
         packet = function.overloadpacket if isinstance(function, OpOverload) else function
         if isinstance(packet, OpOverloadPacket) and packet._namespace != "aten":
             return Code(f"ops.{packet._namespace}.{packet.__name__}({self.given(node)})")
-        if inspect.isfunction(function) and ".ao." in function.__module__:
-            # Quantised functions have the names of ops that are others.
-            return Code(f"{self.program.function(function)}({self.given(node)})")
         key = op_key(function)
         args = [self.plain(self.expr(a), a) for a in node.args]
         kwargs = {str(k.arg): self.plain(self.expr(k.value), k.value) for k in node.keywords}
         if not any(isinstance(v, Code) for v in leaves([*args, *kwargs.values()])) and not callable(
             getattr(function, "__torch_function__", None)
         ):
-            if not isinstance(function, type) and key in ("device", "finfo", "iinfo") or isinstance(function, type):
+            is_helper = inspect.isfunction(function) and function.__name__.startswith("_") and key not in _C.ops
+            if is_helper or key in ("device", "finfo", "iinfo") or isinstance(function, type):
                 return Known(function(*args, **kwargs))
+        if inspect.isfunction(function) and ".ao." in function.__module__:
+            # Quantised functions have the names of ops that are others.
+            return Code(f"{self.program.function(function)}({self.given(node)})")
         if (
             not str(getattr(function, "__module__", "")).endswith(".nn.functional")
             and key not in BOUND

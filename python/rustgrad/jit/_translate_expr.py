@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import re
 import types
 from typing import Any
 
 from .._base import Tensor
+from .._quantized._script_object import ScriptObject
 from ._record import CannotRecord, Code, _quoted
 from ._translate_calls import Calls
-from ._translate_values import Bound, Known, Part, Table, names_in
+from ._translate_values import Bound, Known, Part, Super, Table, is_library, is_named, names_in
 
 __all__ = ["Expressions"]
 
@@ -40,7 +42,9 @@ class Expressions(Calls):
             return f"{value.owner}.{value.name}"
         if isinstance(value, Known):
             value = value.value
-        if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        if isinstance(value, enum.Enum) and not is_library(type(value).__module__) or is_named(type(value)):
+            return self.program.constant_text(value)
+        if isinstance(value, tuple):
             parts = [self.shown(v, node) for v in value]
             return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
         if isinstance(value, dict):
@@ -85,6 +89,8 @@ class Expressions(Calls):
         owner = self.expr(node.value)
         if isinstance(owner, Part):
             return self.of_part(owner, node.attr, node)
+        if isinstance(owner, Super):
+            return Bound(owner, node.attr)
         if isinstance(owner, Known) and not isinstance(owner.value, (Tensor, str, list, dict)):
             if not hasattr(owner.value, node.attr):
                 raise self.wrong(node, "there is no such attribute")
@@ -97,12 +103,16 @@ class Expressions(Calls):
             return Table(owner, getattr(module, name))
         if name in module._modules and module._modules[name] is not None:
             return self.child(owner, name)
+        getter = getattr(type(module), name, None)
+        if isinstance(getter, property) and not is_library(getter.fget.__module__):
+            return Code(f"{owner.text}.{self.program.getter(module, name, getter.fget)}()")
         value = getattr(module, name)
         if isinstance(value, types.MethodType) and value.__self__ is module:
             return Bound(owner, name)
         dynamic = isinstance(value, Tensor) or name == "training" or name in self.program.mutable(module)
         if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
             dynamic = True
+        dynamic = dynamic or isinstance(value, ScriptObject) or self.program.is_class(type(value))
         if not dynamic:
             return Known(value)
         self.program.class_of(module)
@@ -214,8 +224,12 @@ class Expressions(Calls):
             if isinstance(part, ast.Constant):
                 parts.append(str(part.value))
             elif isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1:
+                value = self.expr(part.value)
+                if isinstance(value, Known) and isinstance(value.value, (str, int)):
+                    parts.append(str(value.value))
+                    continue
                 parts.append("{}")
-                values.append(self.text(part.value))
+                values.append(self.shown(value, node))
             else:
                 raise self.wrong(node, "a format")
         return (
@@ -223,20 +237,36 @@ class Expressions(Calls):
         )
 
     def of_listcomp(self, node: ast.ListComp) -> Any:
+        return self.comprehension(node, lambda: self.text(node.elt), "[]")
+
+    def of_dictcomp(self, node: ast.DictComp) -> Any:
+        return self.comprehension(node, lambda: f"{self.text(node.key)}: {self.text(node.value)}", "{}")
+
+    def comprehension(self, node: Any, element: Any, brackets: str) -> Any:
         if len(node.generators) != 1 or node.generators[0].ifs:
             raise self.wrong(node, "a comprehension with conditions or several loops")
-        loop = node.generators[0]
+        loop, before = node.generators[0], dict(self.known)
         values = self.walked(loop.iter)
         if values is None:
-            source = self.text(loop.iter)
-            return Code(
-                f"[{(self.target(loop.target), self.text(node.elt))[1]} for {self.target(loop.target)} in {source}]"
-            )
-        texts = []
-        for value in values:
-            self.bind(loop.target, value, node)
-            texts.append(self.text(node.elt))
-        return Code(f"[{', '.join(texts)}]")
+            source, target = self.text(loop.iter), self.looped(loop.target)
+            parts = [f"{element()} for {target} in {source}"]
+        else:
+            parts = []
+            for value in values:
+                self.bind(loop.target, value, node)
+                parts.append(element())
+        self.known = before
+        return Code(brackets[0] + ", ".join(parts) + brackets[1])
+
+    def looped(self, target: ast.expr) -> str:
+        """The variable of a comprehension; several are items of one, since PyTorch's reader takes no more."""
+        if not isinstance(target, ast.Tuple) or not all(isinstance(e, ast.Name) for e in target.elts):
+            return str(self.target(target))
+        self.writer.body.temporaries += 1
+        name = f"_t{self.writer.body.temporaries}"
+        for place, e in enumerate(target.elts):
+            self.known[e.id] = Code(f"{name}[{place}]")  # type: ignore[attr-defined]
+        return name
 
 
 def _with_operands(node: ast.expr, names: list[ast.Name]) -> ast.expr:

@@ -7,10 +7,12 @@ import enum
 import re
 import types
 import typing
+from collections.abc import Callable
 from typing import Any
 
 from .. import _C
 from .._base import Tensor
+from .._quantized._script_object import ScriptObject
 from .._sources import is_identifier
 from ..nn.modules.module import Module
 from ..nn.modules.parameter_container import ParameterDict, ParameterList
@@ -23,15 +25,19 @@ __all__ = [
     "CannotTranslate",
     "Known",
     "Part",
+    "Super",
     "Table",
     "annotation_text",
     "changed_in",
+    "commented_types",
     "is_library",
+    "is_named",
     "is_taken",
     "leaves",
     "mark_of",
     "names_in",
     "plain_attributes",
+    "value_type",
     "written",
 ]
 
@@ -52,6 +58,13 @@ class Part:
 
     def __init__(self, module: Module, text: str) -> None:
         self.module, self.text = module, text
+
+
+class Super:
+    """A module as `super()` sees it: with the methods of the classes that `below` derives from."""
+
+    def __init__(self, part: Part, below: type) -> None:
+        self.part, self.below = part, below
 
 
 class Table:
@@ -76,21 +89,82 @@ _PLAIN = {int: "int", float: "float", bool: "bool", str: "str", complex: "comple
 _SCRIPTED = (Tensor, bool, int, float, complex, str, list, tuple, dict, type(None), _C.device)
 
 
-def annotation_text(hint: Any) -> str:
-    """The type of TorchScript for an annotation."""
+def annotation_text(hint: Any, named: Callable[[type], str] | None = None) -> str:
+    """The type of TorchScript for an annotation; `named` gives the name of a class of the program."""
+
+    def inner(hint: Any) -> str:
+        return annotation_text(hint, named)
+
     if hint in _PLAIN:
         return _PLAIN[hint]
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         rest = [a for a in args if a is not type(None)]
-        inner = annotation_text(rest[0]) if len(rest) == 1 else f"Union[{', '.join(map(annotation_text, rest))}]"
-        return f"Optional[{inner}]" if len(rest) < len(args) else inner
+        text = inner(rest[0]) if len(rest) == 1 else f"Union[{', '.join(map(inner, rest))}]"
+        return f"Optional[{text}]" if len(rest) < len(args) else text
     names = {list: "List", dict: "Dict", tuple: "Tuple"}
     if origin in names and args and Ellipsis not in args:
-        return f"{names[origin]}[{', '.join(map(annotation_text, args))}]"
+        return f"{names[origin]}[{', '.join('()' if a == () else inner(a) for a in args)}]"
+    if origin is typing.Final:
+        return inner(args[0])
     if isinstance(hint, type) and issubclass(hint, Tensor):
         return "Tensor"
+    if hint is Any and named is not None:
+        return "Any"
+    if (
+        named is not None
+        and isinstance(hint, type)
+        and not is_library(hint.__module__)
+        and hint.__module__ != "builtins"
+    ):
+        return named(hint)
     raise CannotTranslate(f"the annotation {hint!r} is no type of TorchScript")
+
+
+def is_named(cls: Any) -> bool:
+    """Whether a class is one of named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def value_type(program: Any, value: Any) -> str:
+    """The type of TorchScript of a value, which may have objects of the program's classes in it."""
+    if isinstance(value, ScriptObject):
+        return f"__torch__.torch.classes.{value._held.qualified}"
+    if isinstance(value, enum.Enum) or is_named(type(value)):
+        return program.named(type(value))
+    if isinstance(value, (list, tuple)) and value:
+        kinds = [value_type(program, v) for v in value]
+        if isinstance(value, tuple):
+            return f"Tuple[{', '.join(kinds)}]"
+        if len(set(kinds)) == 1:
+            return f"List[{kinds[0]}]"
+    if isinstance(value, dict) and value:
+        kinds = [{value_type(program, v) for v in part} for part in (value, value.values())]
+        if all(len(k) == 1 for k in kinds):
+            return f"Dict[{', '.join(k.pop() for k in kinds)}]"
+    if not isinstance(value, (*_SCRIPTED, _C.dtype)) and program.is_class(type(value)):
+        return program.named(type(value))
+    return repr(type_of_value(value))
+
+
+def commented_types(tree: ast.FunctionDef, source: str, scope: dict[str, Any]) -> dict[str, Any]:
+    """The types that comments of a definition give: one for all parameters and the result, or one beside each parameter."""
+    given, text = [*tree.args.posonlyargs, *tree.args.args], tree.type_comment
+
+    def read(text: str) -> Any:
+        return eval(text, scope)
+
+    try:
+        if text is not None:
+            kinds, _, result = text.rpartition("->")
+            values = read(kinds.strip()[:-1] + ",)") if kinds.strip() != "()" else ()
+            own = given[len(given) - len(values) :]
+            return {a.arg: v for a, v in zip(own, values, strict=True)} | {"return": read(result.strip())}
+        found = {a.arg: read(a.type_comment) for a in given if a.type_comment}
+        result = re.search(r"^\s*#\s*type:\s*\(\.\.\.\)\s*->\s*(.+)$", source, re.MULTILINE)
+        return found | ({"return": read(result[1])} if found and result else {})
+    except (NameError, SyntaxError, TypeError, ValueError):
+        return {}
 
 
 def is_library(name: str | None) -> bool:
@@ -138,7 +212,7 @@ def names_in(module: Module) -> list[str]:
     return list(module._parameters if isinstance(module, (ParameterList, ParameterDict)) else module._modules)
 
 
-def plain_attributes(module: Module) -> dict[str, str]:
+def plain_attributes(program: Any, module: Module) -> dict[str, str]:
     """The attributes of a module that TorchScript has types for, and these types; parameters, buffers and modules are not among them."""
     try:
         hints = typing.get_type_hints(type(module))
@@ -151,15 +225,26 @@ def plain_attributes(module: Module) -> dict[str, str]:
             continue
         if name in module._modules or name in module._parameters or name in module._buffers:
             continue
-        if not isinstance(value, _SCRIPTED) or isinstance(value, tuple) and not value:
+        if not isinstance(value, (*_SCRIPTED, enum.Enum)) or isinstance(value, tuple) and not value:
             continue
-        if any(isinstance(v, enum.Enum) or isinstance(v, int) and not -(2**63) <= v < 2**63 for v in leaves(value)):
+        if any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in leaves(value)):
             continue
-        kind = annotation_text(hints[name]) if is_taken(hints.get(name, Any)) else repr(type_of_value(value))
+        if any(isinstance(v, enum.Enum) and is_library(type(v).__module__) for v in leaves(value)):
+            continue
+        kind = _kind(program, hints.get(name, Any), value)
         empty = isinstance(value, (list, dict)) and not value and name not in hints
         if not empty and not re.search(r"\bAny\b", kind):
             found[name] = kind
     return found
+
+
+def _kind(program: Any, hint: Any, value: Any) -> str:
+    if hint is not Any:
+        try:
+            return program.annotation(hint)
+        except CannotTranslate:
+            pass
+    return value_type(program, value)
 
 
 def written(value: Any) -> str:

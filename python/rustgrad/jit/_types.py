@@ -7,6 +7,7 @@ makes a float of an int, `annotate(int, t)` a number of a tensor.
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,10 @@ class Type:
             return self.name
         return f"{self.name}[{', '.join(map(repr, self.args)) or '()'}]"
 
+    def has_classes(self) -> bool:
+        """Whether it is a class of the archive, or has one in it."""
+        return self.cls is not None or any(t.has_classes() for t in self.args)
+
     def has(self, value: Any) -> bool:
         """Whether a value is of this type."""
         name = self.name
@@ -105,6 +110,10 @@ class Type:
             return value if isinstance(value, tuple) and all(map(_same, made, value)) else tuple(made)
         if self.cls is not None and isinstance(value, tuple):
             return self.cls().named(value)
+        if self.cls is not None and isinstance(value, enum.Enum):
+            return self.cls().member(value)
+        if self.cls is not None and (made := self.cls().copied(value)) is not None:
+            return made
         if not self.has(value):
             raise TypeError(f"Expected a value of type '{self!r}' but instead found type '{_found(value)}'")
         return value

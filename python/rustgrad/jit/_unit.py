@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._unpickler import CheckpointError
+from ._contexts import AUTOCAST
 from ._language import Function, fresh, literal, show_source
 from ._objects import ScriptClass
 from ._types import Type, type_of
@@ -15,6 +16,8 @@ from ._types import Type, type_of
 __all__ = ["Unit"]
 
 NEWEST = 10
+# Classes of PyTorch's extension: packed weights. An archive holds their states.
+_CPP = "__torch__.torch.classes."
 _KINDS = {
     "Module": "Module",
     "NamedTuple": "NamedTuple",
@@ -53,6 +56,8 @@ class Unit:
     # --- by name
     def script_class(self, name: str) -> ScriptClass:
         """A class by its qualified name; CheckpointError where the archive has none."""
+        if name.startswith(_CPP):
+            return self.classes.setdefault(name, ScriptClass(name, "C++"))
         if name not in self.classes:
             node = self._node(name)
             if not isinstance(node, ast.ClassDef):
@@ -116,6 +121,8 @@ class Unit:
         made = self.classes[name] = ScriptClass(name, _KINDS[bases[0]] if bases else "")
         for part in node.body:
             self._member(made, part)
+        if made.short == "autocast" and name.startswith("__torch__.torch."):
+            made.methods |= AUTOCAST
 
     def _member(self, made: ScriptClass, part: ast.stmt) -> None:
         if isinstance(part, ast.FunctionDef):

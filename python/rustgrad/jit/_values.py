@@ -122,7 +122,7 @@ def _equal(a, b):
 
 
 def _holds(values, element):
-    if isinstance(values, (dict, str)):
+    if not isinstance(values, (list, tuple)):
         return element in values
     return any(_equal(v, element) for v in values)
 

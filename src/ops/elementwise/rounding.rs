@@ -199,8 +199,11 @@ impl MapOrdered<1> for Abs {
     }
 }
 impl RealOfComplex<1> for Abs {
+    #[inline(always)]
     fn eval([x]: [c128; 1]) -> f64 {
-        x.norm()
+        // Where neither square overflows nor loses bits, without libm's `hypot`, which takes three times as long.
+        let squares = x.re * x.re + x.im * x.im;
+        if (1e-280..1e300).contains(&squares) { squares.sqrt() } else { x.norm() }
     }
 }
 static ABSOLUTE: Rule =

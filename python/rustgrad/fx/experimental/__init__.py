@@ -1,11 +1,19 @@
-"""`rustgrad.fx.experimental`: `optimization`, which folds normalisations; what PyTorch has besides belongs to its compiler."""
+"""`rustgrad.fx.experimental`: `optimization`, which folds normalisations, and `const_fold`, which folds constants."""
 
 from __future__ import annotations
+
+import importlib
+from typing import Any
 
 from ..._absent import getattr_of
 
 __all__: list[str] = []
-__getattr__ = getattr_of(__name__)
+_SUBMODULES = ("const_fold", "optimization", "proxy_tensor", "symbolic_shapes")
+_absent = getattr_of(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module(f"{__name__}.{name}") if name in _SUBMODULES else _absent(name)
 
 
 def __dir__() -> list[str]:

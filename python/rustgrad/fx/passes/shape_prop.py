@@ -27,13 +27,31 @@ class TensorMetadata(NamedTuple):
 _FORMATS = (contiguous_format, channels_last, channels_last_3d)
 
 
-def _describe(tensor):
-    lies_in = next((f for f in _FORMATS if tensor.is_contiguous(memory_format=f)), None)
-    return TensorMetadata(tensor.shape, tensor.dtype, tensor.requires_grad, tensor.stride(), lies_in, False, {})
+def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
+    lies_in = next((f for f in _FORMATS if include_contiguity and result.is_contiguous(memory_format=f)), None)
+    quantiser = {}
+    if result.is_quantized:
+        quantiser["qscheme"] = scheme = result.qscheme()
+        if str(scheme).endswith("per_tensor_affine"):
+            quantiser |= {"scale": result.q_scale(), "zero_point": result.q_zero_point()}
+        else:
+            scales, zeros = result.q_per_channel_scales(), result.q_per_channel_zero_points()
+            quantiser |= {"scale": scales.tolist(), "zero_point": zeros.tolist(), "axis": result.q_per_channel_axis()}
+    return TensorMetadata(
+        result.shape, result.dtype, result.requires_grad, result.stride(), lies_in, result.is_quantized, quantiser
+    )
 
 
 class ShapeProp(Interpreter):
-    """An interpreter that notes `tensor_meta` and `type` of every node."""
+    """An interpreter that notes `tensor_meta` and `type` of every node.
+
+    Args:
+        gm (GraphModule): the graph.
+        fake_mode: None; there are no fake tensors here.
+    """
+
+    def __init__(self, gm: Any, fake_mode: Any = None) -> None:
+        super().__init__(gm)
 
     def run_node(self, n: Node) -> Any:
         """The value of a node, after noting what it is."""
@@ -44,7 +62,7 @@ class ShapeProp(Interpreter):
             if not isinstance(value, Tensor):
                 return value
             found.append(value)
-            return _describe(value)
+            return _extract_tensor_metadata(value)
 
         meta = map_aggregate(result, describe)
         if found:

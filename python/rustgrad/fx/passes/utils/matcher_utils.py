@@ -28,12 +28,14 @@ class InternalMatch:
         nodes_map (dict): for each node of the pattern the node, or value, of the graph.
         placeholder_nodes (list): what the pattern's inputs are; None for one that the pattern does not use.
         returning_nodes (list): what its results are.
+        name_node_map (dict): nodes by the names that the pattern gives them.
     """
 
     anchors: list[Node]
     nodes_map: dict[Node, Any] = dataclasses.field(default_factory=dict)
     placeholder_nodes: list[Any] = dataclasses.field(default_factory=list)
     returning_nodes: list[Node] = dataclasses.field(default_factory=list)
+    name_node_map: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @compatibility(is_backward_compatible=False)

@@ -73,7 +73,8 @@ class _ConvNd(WeightedQuantizedModule):
         self._packed_params = getattr(ops, f"conv{n}d_prepack")(w, b, self.stride, padding, self.dilation, self.groups)
 
     def _weight_bias(self):
-        return self._packed_params.unpack()
+        kind = "conv_transpose" if self._transposed else "conv"
+        return getattr(torch.ops.quantized, f"{kind}{self._dims}d_unpack")(self._packed_params)
 
     def weight(self) -> Any:
         """The quantised weight."""

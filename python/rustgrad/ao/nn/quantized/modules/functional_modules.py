@@ -44,7 +44,7 @@ class FXFloatFunctional(Module):
         """`x * y` with a number, which is not observed."""
         return torch.mul(x, y)
 
-    def cat(self, x: list[Any], dim: int = 0) -> Any:
+    def cat(self, x: list[torch.Tensor], dim: int = 0) -> Any:
         """Tensors joined along a dimension."""
         return self._seen(torch.cat(x, dim=dim))
 
@@ -123,7 +123,7 @@ class QFunctional(Module):
         """`x * y` with a number."""
         return torch.ops.quantized.mul_scalar(x, y)
 
-    def cat(self, x: list[Any], dim: int = 0) -> Any:
+    def cat(self, x: list[torch.Tensor], dim: int = 0) -> Any:
         """Tensors joined along a dimension."""
         return self._seen(torch.ops.quantized.cat(x, scale=self.scale, zero_point=self.zero_point, dim=dim))
 

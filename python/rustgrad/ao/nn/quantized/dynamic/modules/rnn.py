@@ -8,7 +8,6 @@ from typing import Any
 
 import rustgrad as torch
 
-from ......_quantized import _cells
 from ......nn import GRU as FloatGRU
 from ......nn import LSTM as FloatLSTM
 from ......nn.modules.module import Module
@@ -171,17 +170,15 @@ class RNNBase(Module):
             words = ("Expected hidden[0] size {}, got {}", "Expected hidden[1] size {}, got {}")
             for h, msg in zip(states, words if count == 2 else ("Expected hidden size {}, got {}",), strict=True):
                 self.check_hidden_size(h, torch.Size(expected), msg)
-        flat = x.transpose(0, 1) if self.batch_first and not packed else x
-        made, last = _cells.run(
-            self.mode, flat, states, [cell.param for cell in self._all_weight_values], self.dropout, self.training,
-            self.bidirectional, None if sizes is None else sizes.tolist(),
-        )  # fmt: skip
+        settings = [
+            self.bias, self.num_layers, float(self.dropout), self.training, self.bidirectional, *([] if packed else [self.batch_first])
+        ]  # fmt: skip
+        run = torch.quantized_lstm if self.mode == "LSTM" else torch.quantized_gru
+        options = {"dtype": self.dtype, "use_dynamic": True} if self.mode == "LSTM" else {}
+        params, given = [cell.param for cell in self._all_weight_values], list(states) if count == 2 else states[0]
+        made, *last = run(x, *([sizes] if packed else []), given, params, *settings, **options)
         last = tuple(self.permute_hidden(h, back) for h in last)
-        if packed:
-            made = PackedSequence(made, sizes, order, back)
-        elif self.batch_first:
-            made = made.transpose(0, 1)
-        return made, last if count == 2 else last[0]
+        return PackedSequence(made, sizes, order, back) if packed else made, last if count == 2 else last[0]
 
     # --- weights ---------------------------------------------------------------------------------------------
     def _load_from_state_dict(

@@ -1,0 +1,1 @@
+"""`rustgrad.fx.passes.dialect`: passes over graphs of ops."""
