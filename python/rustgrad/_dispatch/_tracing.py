@@ -17,7 +17,7 @@ from .._ops import OpOverload, ops
 from ..autograd import _engine
 from ..fx._symbolic_trace import PH, Tracer
 from ..fx.graph_module import GraphModule
-from ..fx.passes.shape_prop import _describe
+from ..fx.passes.shape_prop import _extract_tensor_metadata
 from ..fx.proxy import Proxy
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -126,7 +126,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return
         proxy.node.meta.setdefault("val", _like(t))
         with _classes.disabled(), NoOverrides():
-            proxy.node.meta.setdefault("tensor_meta", _describe(t))
+            proxy.node.meta.setdefault("tensor_meta", _extract_tensor_metadata(t))
 
     def proxy_of(self, t: Tensor) -> Any:
         """The value of the graph that a tensor is; None where the graph does not compute it."""
