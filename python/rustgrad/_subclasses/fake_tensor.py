@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from .._absent import getattr_of
 
-__all__ = ["FakeTensor", "FakeTensorMode", "is_fake", "unset_fake_temporarily"]
+__all__ = ["FakeTensor", "FakeTensorConverter", "FakeTensorMode", "is_fake", "unset_fake_temporarily"]
 
 
 def _refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
@@ -19,6 +19,12 @@ def _refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
 
 class FakeTensor:
     """No tensor is one."""
+
+    __new__ = _refuse
+
+
+class FakeTensorConverter:
+    """Makes fake tensors in PyTorch; not here."""
 
     __new__ = _refuse
 
