@@ -544,6 +544,7 @@ def test_names_that_libraries_import(torch):
     explained = torch._dynamo.explain(layer)(torch.ones(1, 2))
     assert isinstance(explained, debugging.ExplainOutput) and explained.graph_count == 1
     cuda, q = torch.backends.cuda, torch.ones(1, 1, 2, 2)
+    assert cuda.SDPBackend is torch.nn.attention.SDPBackend
     params = cuda.SDPAParams(q, q, q, None, 0.0, True, False)
     assert params.is_causal and not params.enable_gqa and params.query is q
     assert not (cuda.can_use_flash_attention(params, True) or cuda.can_use_efficient_attention(params))

@@ -118,3 +118,11 @@ def sdp_kernel(
         yield {}
     finally:
         _attention.update(before)
+
+
+def __getattr__(name: str) -> object:
+    if name == "SDPBackend":
+        from ..nn.attention import SDPBackend
+
+        return SDPBackend
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
