@@ -519,13 +519,16 @@ def test_what_writers_of_checkpoints_ask_of_storages(torch):
             return ("storage", kind, str(len(storages) - 1), torch.serialization.location_tag(obj), obj._size())
 
     assert a.__reduce_ex__(2)[0] is torch._utils._rebuild_tensor_v2
-    Pickler(data, 2).dump({"a": torch.nn.Parameter(a)})
+    a.note = "kept"
+    Pickler(data, 2).dump({"a": torch.nn.Parameter(a), "b": a})
     writer = torch.PyTorchFileWriter(buffer)
     writer.write_record("data.pkl", data.getvalue(), len(data.getvalue()))
-    writer.write_record("data/0", storages[0], 12)
+    for place, storage in enumerate(storages):
+        writer.write_record(f"data/{place}", storage, 12)
     writer.write_end_of_file()
-    loaded = torch.load(io.BytesIO(buffer.getvalue()))["a"]
-    assert torch.equal(loaded, a) and isinstance(loaded, torch.nn.Parameter)
+    loaded = torch.load(io.BytesIO(buffer.getvalue()))
+    assert all(torch.equal(t, a) for t in loaded.values()) and isinstance(loaded["a"], torch.nn.Parameter)
+    assert loaded["b"].note == "kept"
     storage = torch.arange(3.0)._typed_storage()
     assert (storage._size(), storage._nbytes(), storage._element_size()) == (3, 12, 4)
     assert storage._pickle_storage_type() == "FloatStorage" and storage._data_ptr() == storage.data_ptr()
