@@ -1,6 +1,7 @@
 """The package around the core: names, typed constructors, settings, pictures of graphs, running unmodified scripts."""
 
 import importlib
+import io
 import os
 import pickle
 import re
@@ -483,9 +484,73 @@ def test_records_of_a_file(torch, tmp_path):
         reader(str(tmp_path / "b.pt"))
 
 
+def test_records_are_written_one_by_one(torch, tmp_path):
+    kept, a = torch.PyTorchFileReader, torch.arange(3.0)
+    with open(tmp_path / "c.pt", "wb") as file:
+        writer = torch._C.PyTorchFileWriter(file, compute_crc32=False)
+        assert writer.archive_name() == "archive"
+        writer.write_record("text", "hello", 4)
+        writer.write_record("storage", a.untyped_storage(), 12)
+        writer.write_record("memory", a.data_ptr(), 8)
+        with pytest.raises(RuntimeError, match="Tried to serialize file twice: text"):
+            writer.write_record("text", b"", 0)
+        with pytest.raises(ValueError, match="too few bytes; expected 3, got 2"):
+            writer.write_record("short", b"ab", 3)
+        assert writer.get_all_written_records() == {"text", "storage", "memory"}
+        writer.write_end_of_file()
+        with pytest.raises(RuntimeError, match="the file has ended"):
+            writer.write_record("more", b"", 0)
+    records = kept(str(tmp_path / "c.pt"))
+    assert records.get_all_records() == ["text", "storage", "memory", "version", "byteorder"]
+    assert records.get_record("text") == b"hell" and records.get_record("version") == b"3\n"
+    assert records.get_record("storage")[:8] == records.get_record("memory") == b"\0\0\0\0\0\0\x80?"
+
+
+def test_what_writers_of_checkpoints_ask_of_storages(torch):
+    # A tensor in a pickle of Python's own, in a file of records, is one that `load` reads.
+    a, storages, data, buffer = torch.ones(3), [], io.BytesIO(), io.BytesIO()
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, obj):
+            if not isinstance(obj, torch.storage.TypedStorage):
+                return None
+            storages.append(obj)
+            kind = getattr(torch, obj._pickle_storage_type())
+            return ("storage", kind, str(len(storages) - 1), torch.serialization.location_tag(obj), obj._size())
+
+    assert a.__reduce_ex__(2)[0] is torch._utils._rebuild_tensor_v2
+    a.note = "kept"
+    Pickler(data, 2).dump({"a": torch.nn.Parameter(a), "b": a})
+    writer = torch.PyTorchFileWriter(buffer)
+    writer.write_record("data.pkl", data.getvalue(), len(data.getvalue()))
+    for place, storage in enumerate(storages):
+        writer.write_record(f"data/{place}", storage, 12)
+    writer.write_end_of_file()
+    loaded = torch.load(io.BytesIO(buffer.getvalue()))
+    assert all(torch.equal(t, a) for t in loaded.values()) and isinstance(loaded["a"], torch.nn.Parameter)
+    assert loaded["b"].note == "kept"
+    storage = torch.arange(3.0)._typed_storage()
+    assert (storage._size(), storage._nbytes(), storage._element_size()) == (3, 12, 4)
+    assert storage._pickle_storage_type() == "FloatStorage" and storage._data_ptr() == storage.data_ptr()
+    normalize = torch.serialization.normalize_storage_type
+    assert normalize(torch.UntypedStorage) is torch.UntypedStorage and normalize(torch.IntStorage) is torch.IntStorage
+
+
 def test_the_class_of_compiled_modules_has_its_place(torch):
     compiled = torch.compile(torch.nn.Linear(1, 1), backend="eager")
     assert isinstance(compiled, torch._dynamo.eval_frame.OptimizedModule)
+
+
+def test_names_that_libraries_import(torch):
+    debugging = importlib.import_module(f"{torch.__name__}._dynamo.backends.debugging")
+    layer = torch.nn.Linear(2, 2)
+    explained = torch._dynamo.explain(layer)(torch.ones(1, 2))
+    assert isinstance(explained, debugging.ExplainOutput) and explained.graph_count == 1
+    cuda, q = torch.backends.cuda, torch.ones(1, 1, 2, 2)
+    assert cuda.SDPBackend is torch.nn.attention.SDPBackend
+    params = cuda.SDPAParams(q, q, q, None, 0.0, True, False)
+    assert params.is_causal and not params.enable_gqa and params.query is q
+    assert not (cuda.can_use_flash_attention(params, True) or cuda.can_use_efficient_attention(params))
 
 
 def test_the_index_of_a_device(torch):

@@ -143,6 +143,7 @@ _LAZY = {
     "load": "serialization",
     "Future": "futures",
     "PyTorchFileReader": "_file_reader",
+    "PyTorchFileWriter": "_file_reader",
     "Tag": "_op_defs",
     "_convert_indices_from_coo_to_csr": "_row_pointers",
     "_convert_indices_from_csr_to_coo": "_row_pointers",

@@ -99,10 +99,11 @@ def exactly(file, count):
     return data
 
 
-def add_entry(archive, name, data):
-    """Adds an entry with these bytes."""
+def add_entry(archive, name, data, checked=None, align=64):
+    """Adds an entry with these bytes; with a checksum if `checked`, which None leaves to the options of `save`."""
     # As `writestr` does, with a faster checksum, or with none.
-    _head(archive, name, len(data), _C._crc32(data) if get_crc32_options() else 0)
+    checked = get_crc32_options() if checked is None else checked
+    _head(archive, name, len(data), _C._crc32(data) if checked else 0, align)
     archive.fp.write(data)
     archive.start_dir = archive.fp.tell()
 

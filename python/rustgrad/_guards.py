@@ -1,4 +1,4 @@
-"""What programs ask of the modes of fake tensors, and of traces and compilations that run: of those there are none."""
+"""What programs ask of the modes of fake tensors, and of traces and compilations that run, of which there are none."""
 
 from __future__ import annotations
 

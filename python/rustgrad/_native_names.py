@@ -235,6 +235,7 @@ def _names() -> dict[str, Any]:
 
 NAMES = _names()
 NAMES["ScriptObject"] = rustgrad.ScriptObject
+NAMES |= {name: getattr(rustgrad, name) for name in ("PyTorchFileReader", "PyTorchFileWriter")}
 
 
 def install() -> None:
@@ -247,5 +248,8 @@ def rename_classes() -> None:
     """Gives the classes of the top namespace PyTorch's module: programs print them, and libraries choose a backend by it."""
     for name in ("Size", "Tensor", "UntypedStorage", "device", "dtype", "finfo", "iinfo", "layout", "memory_format"):
         getattr(rustgrad, name).__module__ = "torch.storage" if name == "UntypedStorage" else "torch"
+    for cls in rustgrad.storage.make_types().values():
+        cls.__module__ = "torch"
+    rustgrad.TypedStorage.__module__ = "torch.storage"
     rustgrad.OutOfMemoryError.__module__ = "torch"
     rustgrad.Generator.__module__ = "torch._C"

@@ -2,10 +2,12 @@
 Python functions applied to elements.
 """
 
+from collections import OrderedDict
+
 from . import _C, _utils
 from ._C import Size, Tensor
 from ._own import is_own
-from .storage import storage_of
+from .storage import _NAMES, storage_of
 
 
 class Methods:
@@ -177,8 +179,11 @@ class Methods:
             where = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
             made = (_utils._rebuild_meta_tensor_no_storage, where)
         else:
-            where = (self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, None, self.dtype)
-            made = (_utils._rebuild_tensor_v3, (storage_of(self), *where))
+            where = (self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, OrderedDict())
+            if self.dtype in _NAMES:
+                made = (_utils._rebuild_tensor_v2, (self._typed_storage(), *where))
+            else:
+                made = (_utils._rebuild_tensor_v3, (storage_of(self), *where, self.dtype))
         if type(self) is Tensor and not self.__dict__:
             return made
         return (_utils._rebuild_from_type_v2, (made[0], type(self), made[1], _utils._state_of(self)))

@@ -98,7 +98,8 @@ def known_globals() -> dict[Any, Any]:
     known |= {("torch", value._name): value for value in vars(_formats).values() if isinstance(value, _formats.qscheme)}
     known |= {("torch.storage", "UntypedStorage"): None, ("torch", "UntypedStorage"): None}
     known |= {("torch", "Size"): Size, ("torch", "device"): _device, ("torch", "Tensor"): Tensor}
-    known |= {("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2}
+    # Written under the last of its names; Python's own pickler names the module that it is in here.
+    known |= {(m, "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2 for m in ("torch._utils", "torch._tensor")}
     known |= {("torch.serialization", "_get_layout"): get_layout}
     known |= {("torch.nn.parameter", "Parameter"): Parameter, ("_codecs", "encode"): _latin1}
     known |= {("collections", c.__name__): c for c in (OrderedDict, Counter, defaultdict)}

@@ -59,7 +59,8 @@ from ._save_options import (
     skips_data,
 )
 from ._unpickler import CheckpointError, Skimmer, Unpickler, names_in
-from .storage import _NAMES, TypedStorage, UntypedStorage, integers_of, storage_of
+from .storage import _NAMES, TypedStorage, UntypedStorage, integers_of, lend, storage_of
+from .storage import normalize_storage_type as normalize_storage_type
 
 __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_safe_globals",
            "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_crc32_options", "get_default_load_endianness",
@@ -218,7 +219,7 @@ def save(
             if skips_data():
                 add_room(archive, entry, storage.nbytes())
             else:
-                _lend(storage, functools.partial(add_entry, archive, entry))
+                lend(storage, functools.partial(add_entry, archive, entry))
         add_entry(archive, f"{root}/version", b"3\n")
 
 
@@ -237,14 +238,8 @@ def _write_legacy(f, obj, module, protocol):
         file.write(head.getvalue())
         for storage, place in pickler.storages.items():
             file.write(struct.pack("<q", storage.nbytes() // pickler.kinds[place].itemsize))
-            _lend(storage, file.write)
+            lend(storage, file.write)
         file.flush()
-
-
-def _lend(storage, use):
-    """`use` of the bytes of a storage: of its memory, or of a copy of what is on a GPU."""
-    t = storage._tensor
-    return _C._lend_storage(use, t) if t.is_cpu else use(_C._storage_bytes(t))
 
 
 # --- byte order ----------------------------------------------------------------------------------------------
@@ -343,8 +338,9 @@ class _Careful(_Reader):
         self.load = self.machine.load
 
     def find(self, module, name):
-        if (module, name) in self.known:
-            return self.known[module, name]
+        # Python's pickler, which some programs write files of records with, names functions as this package does.
+        if (torch_name(module), name) in self.known:
+            return self.known[torch_name(module), name]
         full = f"{module.replace('__builtin__', 'builtins')}.{name}"
         if module.partition(".")[0] in BLOCKED:
             raise CheckpointError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -51,6 +51,19 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
         found._tensor = tensor.detach()
         _LIVE[place, key] = found
     return found
+
+
+def lend(storage: UntypedStorage, use: Callable[[memoryview], Any]) -> Any:
+    """`use` of the bytes of a storage: of its memory, or of a copy of what is on a GPU."""
+    t = storage._tensor
+    return _C._lend_storage(use, t) if t.is_cpu else use(_C._storage_bytes(t))
+
+
+def normalize_storage_type(storage_type: type) -> type:
+    """The class that the package itself has under the name of a class of storages."""
+    import rustgrad
+
+    return getattr(rustgrad, storage_type.__name__)
 
 
 def _in_native_order(memory, byte_order, dtype):
@@ -482,6 +495,15 @@ class TypedStorage(metaclass=_StorageMeta):
 
     def __reduce__(self) -> Any:
         return (_rebuild_typed, (self._untyped_storage, self.dtype))
+
+    # The names under which PyTorch's own code calls these without a warning.
+    _size, _nbytes, _element_size, _data_ptr, _pickle_storage_type = (
+        size,
+        nbytes,
+        element_size,
+        data_ptr,
+        pickle_storage_type,
+    )
 
 
 def _cast(name, dtype):

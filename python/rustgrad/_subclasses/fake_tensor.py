@@ -23,6 +23,7 @@ __all__ = [
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "FakeTensor",
+    "FakeTensorConverter",
     "FakeTensorDeviceMismatchError",
     "FakeTensorMode",
     "MetadataMismatchError",
@@ -98,6 +99,14 @@ class FakeTensor(Tensor):
     def fake_device(self) -> Any:
         """The device that it says it is on."""
         return self.device
+
+
+class FakeTensorConverter:
+    """Makes fake tensors of a mode; the mode remembers them."""
+
+    def from_real_tensor(self, fake_mode: FakeTensorMode, t: Tensor, **settings: Any) -> Any:
+        """The fake tensor of `t`: `fake_mode.from_tensor(t)`."""
+        return fake_mode.from_tensor(t, **settings)
 
 
 class FakeTensorMode:

@@ -6,6 +6,9 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import NamedTuple
+
+from .._C import Tensor
 
 matmul: SimpleNamespace = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=False)
 # Which implementations of attention are allowed: the operands alone decide which one runs.
@@ -59,6 +62,31 @@ def cudnn_sdp_enabled() -> bool:
     return _attention["cudnn"]
 
 
+class SDPAParams(NamedTuple):
+    """What a call of `scaled_dot_product_attention` hands to its kernel."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
+
+
+def is_flash_attention_available() -> bool:
+    """False: there are no kernels of CUDA's."""
+    return False
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False: there are no kernels of CUDA's. With `debug` PyTorch warns of its reasons."""
+    return False
+
+
+can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
+
+
 def preferred_linalg_library(backend: str | None = None) -> str:
     """Stores which of CUDA's libraries to prefer, without effect, and returns the stored one: "default" at first.
 
@@ -90,3 +118,11 @@ def sdp_kernel(
         yield {}
     finally:
         _attention.update(before)
+
+
+def __getattr__(name: str) -> object:
+    if name == "SDPBackend":
+        from ..nn.attention import SDPBackend
+
+        return SDPBackend
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

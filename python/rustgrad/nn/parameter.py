@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, SupportsIndex
 
-from .. import overrides
+from .. import _utils, overrides
 from .._base import Tensor, _disabled_torch_function_impl, empty
 from .._C import dtype as _dtype
 from .._typing import DeviceLike, Self
@@ -81,21 +81,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         state = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
         args = (self.data, self.requires_grad, OrderedDict())
         if not state:
-            return (_rebuild_parameter, args)
-        return (_rebuild_parameter_with_state, (*args, state))
-
-
-def _rebuild_parameter(data, requires_grad, backward_hooks):
-    param = Parameter(data, requires_grad)
-    if backward_hooks:
-        param._backward_hooks = backward_hooks
-    return param
-
-
-def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    param = _rebuild_parameter(data, requires_grad, backward_hooks)
-    param.__dict__.update(state)
-    return param
+            return (_utils._rebuild_parameter, args)
+        return (_utils._rebuild_parameter_with_state, (*args, state))
 
 
 overrides._PLAIN.add(Parameter)

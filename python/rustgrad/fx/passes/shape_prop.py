@@ -47,10 +47,18 @@ class ShapeProp(Interpreter):
 
     Args:
         gm (GraphModule): the graph.
-        fake_mode: None; there are no fake tensors here.
+        fake_mode: None: the nodes run on the tensors that are given, which may be on the meta device.
+
+    Raises:
+        NotImplementedError: another `fake_mode`.
     """
 
     def __init__(self, gm: Any, fake_mode: Any = None) -> None:
+        if fake_mode is not None:
+            raise NotImplementedError(
+                "ShapeProp: fake_mode is not here; expected None. Hint: give tensors of the meta device, or trace with "
+                "make_fx(f, tracing_mode='fake')"
+            )
         super().__init__(gm)
 
     def run_node(self, n: Node) -> Any:
