@@ -314,3 +314,24 @@ def test_an_input_that_is_returned_is_saved_as_the_input(torch):
     (g,) = torch.autograd.grad(y, x, create_graph=True)
     assert seen[0] is x and g.item() == 9
     assert torch.autograd.grad(g, x)[0].item() == 6, "not through the function itself"
+
+
+def test_a_saved_output_without_gradient_has_none(torch):
+    class Largest(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            value, index = x.max(1)
+            ctx.mark_non_differentiable(index)
+            ctx.save_for_backward(x, index)
+            return value, index
+
+        @staticmethod
+        def backward(ctx, grad, _):
+            x, index = ctx.saved_tensors
+            assert x.requires_grad and not index.requires_grad
+            return torch.zeros_like(x).scatter(1, index[:, None], grad[:, None])
+
+    x = torch.tensor([[1.0, 3.0], [4.0, 2.0]], requires_grad=True)
+    value, index = Largest.apply(x)
+    value.sum().backward()
+    assert index.tolist() == [1, 0] and x.grad.tolist() == [[0, 1], [1, 0]]

@@ -286,6 +286,7 @@ def test_two_numbers(torch):
         torch.maximum(1, 2)
 
 
+@pytest.mark.usefixtures("warn_always")
 def test_orders_that_are_deprecated(torch):
     m, eye, v = torch.ones(2, 2), torch.eye(2), torch.ones(2)
     calls = [

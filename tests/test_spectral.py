@@ -43,6 +43,7 @@ def test_centred_frames_are_scipys(torch, signal):
     np.testing.assert_allclose(abs(turned), abs(want), atol=1e-12)
 
 
+@pytest.mark.usefixtures("warn_always")
 @pytest.mark.parametrize("complex_signal", [False, True])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_istft_is_the_inverse(torch, signal, complex_signal, normalized):
@@ -76,6 +77,7 @@ def test_gradients(torch):
     assert torch.autograd.gradgradcheck(forth, (x, window))
 
 
+@pytest.mark.usefixtures("warn_always")
 def test_what_is_refused(torch):
     x, window = torch.ones(20), torch.ones(8)
     for call, text in [

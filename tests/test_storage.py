@@ -120,6 +120,7 @@ def test_frombuffer(torch):
 
 
 @own
+@pytest.mark.usefixtures("warn_always")
 def test_memory_that_may_not_be_written(torch):
     with pytest.warns(UserWarning, match="The given buffer is not writable"):
         x = torch.frombuffer(b"abcd", dtype=torch.uint8)

@@ -16,8 +16,8 @@ from .._archive import add_entry
 from .._base import Tensor
 from .._checkpoint_files import Sink
 from .._quantized._script_object import ScriptObject
-from ..serialization import _lend, location_tag
-from ..storage import _NAMES
+from ..serialization import location_tag
+from ..storage import _NAMES, lend
 from ._objects import Object, ScriptClass
 from ._script import LoadedFunction, RecursiveScriptModule
 from ._types import Type, type_of, type_of_value
@@ -243,7 +243,7 @@ def save_archive(m: Any, f: Any, extra_files: dict[str, Any] | None) -> None:
 
 def _pickled(archive: zipfile.ZipFile, root: str, name: str, pickler: _Pickler) -> None:
     for storage, key in pickler.storages.items():
-        _lend(storage, functools.partial(add_entry, archive, f"{root}/{name}/{key}"))
+        lend(storage, functools.partial(add_entry, archive, f"{root}/{name}/{key}"))
     add_entry(archive, f"{root}/{name}.pkl", pickler.done())
 
 
