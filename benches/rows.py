@@ -21,6 +21,18 @@ def calls(torch) -> dict:
     a, b = torch.rand(4), torch.rand(4)
     w = torch.rand(4).requires_grad_()
     m = torch.rand(4, 4)
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
     return {
         "a + b, 4 floats": timed(lambda: a + b),
         "a + b, 4 floats, recorded": timed(lambda: w + b),
@@ -29,6 +41,8 @@ def calls(torch) -> dict:
         "view: x.view(16)": timed(lambda: m.view(16)),
         "view: x.transpose(0, 1)": timed(lambda: m.transpose(0, 1)),
         "sum, 4 floats": timed(lambda: a.sum()),
+        "Function.apply, 4 floats": timed(lambda: Square.apply(w)),
+        "Function.apply and backward": timed(lambda: torch.autograd.grad(Square.apply(w), w, a)),
     }
 
 
@@ -150,6 +164,7 @@ def channels(torch) -> dict:
 def pointwise(torch) -> dict:
     """Elementwise work on a million elements."""
     x, y, z = torch.rand(MILLION), torch.rand(MILLION), torch.randn(MILLION)
+    points = torch.complex(x, y)
     whole, divisors = torch.randint(0, 1 << 40, (MILLION,)), torch.randint(1, 1000, (MILLION,))
     return {
         "exp, 1M": timed(lambda: torch.exp(z)),
@@ -160,6 +175,7 @@ def pointwise(torch) -> dict:
         "pow 2.5, 1M": timed(lambda: x**2.5),
         "gelu, 1M": timed(lambda: torch.nn.functional.gelu(z)),
         "x > y, 1M": timed(lambda: x > y),
+        "abs of complex64, 1M": timed(lambda: points.abs()),
         "int64 // 7, 1M": timed(lambda: whole // 7),
         "int64 % int64, 1M": timed(lambda: whole % divisors),
         "arange, 1M": timed(lambda: torch.arange(MILLION)),
@@ -268,7 +284,7 @@ def sparse(torch) -> dict:
 
 
 def moving(torch) -> dict:
-    k, image = torch.rand(1000, 1000), torch.rand(8, 32, 64, 64)
+    k, image, target = torch.rand(1000, 1000), torch.rand(8, 32, 64, 64), torch.rand(1000, 1000)
     small, large = torch.rand(16, 16), torch.rand(4000, 4000)
     slow = {"stretch": 0.2, "repeats": 5}
     return {
@@ -284,6 +300,8 @@ def moving(torch) -> dict:
         "t().contiguous(), 1000 x 1000": timed(lambda: k.t().contiguous()),
         "NCHW to NHWC, 1M": timed(lambda: image.permute(0, 2, 3, 1).contiguous()),
         "flip(1), 1000 x 1000": timed(lambda: k.flip(1)),
+        "roll(3, 1), 1000 x 1000": timed(lambda: k.roll(3, 1)),
+        "y[:, 3:] = x[:, :-3], 1000 x 1000": timed(lambda: target[:, 3:].copy_(k[:, :-3])),
         "repeat(2, 2), 1000 x 1000": timed(lambda: k.repeat(2, 2)),
         "tril, 1000 x 1000": timed(lambda: torch.tril(k)),
     }
