@@ -471,6 +471,36 @@ def test_what_is_not_here_says_so_where_it_is_used(torch):
         torch.autograd.profiler.emit_nvtx().__enter__()
 
 
+@own
+def test_plans_of_layers_that_are_split_are_written(torch):
+    from rustgrad._C._profiler import _ExperimentalConfig
+    from rustgrad.distributed._composable.fsdp import CPUOffloadPolicy, register_fsdp_forward_method
+    from rustgrad.distributed._tensor.placement_types import DTensorSpec, Replicate, Shard, TensorMeta
+    from rustgrad.distributed.device_mesh import init_device_mesh
+    from rustgrad.distributed.tensor import parallel
+    from rustgrad.sparse._triton_ops import bsr_dense_addmm
+
+    layer = torch.nn.Linear(1, 1)
+    plan = {"a": parallel.ColwiseParallel(output_layouts=Replicate()), "b": parallel.RowwiseParallel()}
+    assert plan["a"].output_layouts == (Replicate(),) and plan["b"].input_layouts == (Shard(-1),)
+    both = {"input_layouts": Shard(1), "desired_input_layouts": Replicate()}
+    assert parallel.PrepareModuleInput(**both).desired_input_layouts == (Replicate(),)
+    with pytest.raises(AssertionError, match="should have same length"):
+        parallel.PrepareModuleInput(input_layouts=Shard(1))
+    assert parallel.parallelize_module(layer, init_device_mesh("cpu", (1,)), plan) is layer
+    assert register_fsdp_forward_method(layer, "forward") is None and CPUOffloadPolicy().pin_memory
+    assert TensorMeta(torch.Size([1]), (1,), torch.float32).stride == (1,)
+    assert _ExperimentalConfig(verbose=True).verbose
+    for use in (
+        lambda: parallel.parallelize_module(layer, None, plan),
+        lambda: parallel.loss_parallel(),
+        lambda: DTensorSpec(),
+        lambda: bsr_dense_addmm(),
+    ):
+        with pytest.raises(NotImplementedError):
+            use()
+
+
 def test_records_of_a_file(torch, tmp_path):
     reader = torch.PyTorchFileReader
     torch.save({"a": torch.ones(2)}, tmp_path / "a.pt")

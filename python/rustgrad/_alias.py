@@ -17,6 +17,7 @@ IN_EXTENSION = {
     "_distributed_rpc": f"{_OWN}.distributed.rpc",
     "_functorch": f"{_OWN}._functorch_natives",
     "_nn": f"{_OWN}._nn_natives",
+    "_profiler": f"{_OWN}.profiler._natives",
 }
 
 

@@ -1,5 +1,19 @@
 """The older name of `distributed.fsdp`."""
 
-from ..fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from ..fsdp import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    fully_shard,
+    register_fsdp_forward_method,
+)
 
-__all__ = ["FSDPModule", "MixedPrecisionPolicy", "fully_shard"]
+__all__ = [
+    "CPUOffloadPolicy",
+    "FSDPModule",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "fully_shard",
+    "register_fsdp_forward_method",
+]

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from ..._absent import getattr_of
 from ..._base import dtype
+from .api import CPUOffloadPolicy, OffloadPolicy
 from .fully_sharded_data_parallel import (
     BackwardPrefetch,
     CPUOffload,
@@ -19,13 +20,16 @@ from .fully_sharded_data_parallel import (
 __all__ = [
     "BackwardPrefetch",
     "CPUOffload",
+    "CPUOffloadPolicy",
     "FSDPModule",
     "FullyShardedDataParallel",
     "MixedPrecision",
     "MixedPrecisionPolicy",
+    "OffloadPolicy",
     "ShardingStrategy",
     "StateDictType",
     "fully_shard",
+    "register_fsdp_forward_method",
 ]
 
 
@@ -44,6 +48,10 @@ class MixedPrecisionPolicy:
     reduce_dtype: dtype | None = None
     output_dtype: dtype | None = None
     cast_forward_inputs: bool = True
+
+
+def register_fsdp_forward_method(module: Any, method_name: str) -> None:
+    """Nothing: the module is none that `fully_shard` has changed."""
 
 
 def fully_shard(module: Any, **kwargs: Any) -> NoReturn:
