@@ -63,6 +63,18 @@ def test_kernels_by_device_and_the_older_way(torch):
     assert not hasattr(torch.ops.testlib2, "inc")
 
 
+def test_kernels_may_come_before_the_op(torch):
+    library = torch.library.Library("testlib_early", "FRAGMENT")
+    try:
+        torch.library.impl("testlib_early::inc", ["CPU"])(lambda x, by: x + by)
+        torch.library.impl("testlib_early::inc", "MPS")(lambda x, by: x - by)
+        assert not hasattr(torch.ops.testlib_early, "inc")
+        library.define("inc(Tensor x, int by) -> Tensor")
+        assert torch.ops.testlib_early.inc(torch.ones(1), 2).item() == 3
+    finally:
+        library._destroy()
+
+
 def test_schemas_need_annotations(torch):
     def bare(x):
         return x

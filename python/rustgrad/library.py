@@ -52,6 +52,8 @@ _KEYS = {
     "CompositeExplicitAutograd": None,
     "CompositeImplicitAutograd": None,
 }
+# Keys of devices of which there are no tensors, so that their kernels never run.
+_ELSEWHERE = frozenset("fpga hip hpu ipu lazy maia metal mps mtia privateuse1 ve vulkan xla xpu".split())
 
 
 def _schema_type(kind, where):
@@ -261,7 +263,7 @@ def _implement(op, fn, key):
     if key.startswith("Autograd"):
         op._autograd = fn
         return
-    if key.startswith("Autocast"):
+    if key.startswith("Autocast") or key.lower() in _ELSEWHERE:
         return
     if key not in _KEYS:
         raise NotImplementedError(f"library.impl: dispatch key {key!r}; expected one of {[*_KEYS, 'Autograd']}")
@@ -292,7 +294,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
             return function
 
         return place
-    op = _find(qualname)
+    op = _find(qualname, early=True)
 
     def decorate(function):
         for kind in [types] if isinstance(types, str) else types:
