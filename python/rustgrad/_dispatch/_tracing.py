@@ -30,7 +30,7 @@ __all__ = ["ProxyTorchDispatchMode", "PythonKeyTracer", "current", "make_fx", "r
 
 aten = ops.aten
 # Ops that are written under another name.
-_WRITTEN_AS = {aten.detach.default: aten.alias.default, aten.lift_fresh.default: aten.lift_fresh_copy.default}
+_WRITTEN_AS = {aten.detach.default: aten.alias.default}
 # Ops that draw random numbers.
 DRAWS = frozenset(
     """normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ geometric_ log_normal_ bernoulli normal multinomial poisson rand_like
@@ -207,6 +207,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 result = parts(*args, **kwargs)
             if result is not NotImplemented:
                 return result
+        if func is aten.lift_fresh.default:
+            # The graph copies a tensor of data each time, and so does this run, which may write to it.
+            func = aten.lift_fresh_copy.default
         name = func.overloadpacket.__name__
         tensors = [t for t in _pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
         tracked = [t for t in tensors if self.proxy_of(t) is not None]
@@ -250,7 +253,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def _note_constants(self, func: Any, args: Any, kwargs: Any, tracked: list[Tensor], result: Any) -> None:
         if not isinstance(result, Tensor) or result.numel() > 1 or _classes.is_wrapper(result):
             return
-        fresh = func is aten.lift_fresh.default
+        fresh = func is aten.lift_fresh_copy.default
         known = [id(t) in self._constants for t in tracked]
         if fresh or (known and all(known) and func.overloadpacket.__name__ not in DRAWS):
             # The tensor itself: writes to it are seen.

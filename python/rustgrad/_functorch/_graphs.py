@@ -82,7 +82,7 @@ def _placeholders(graph: Graph) -> list[Node]:
 def _traced(function: Any, args: tuple[Any, ...], count: int, decompositions: Any) -> Traced:
     settings = {
         "decomposition_table": decompositions, "tracing_mode": "fake", "_allow_non_fake_inputs": False,
-        "written_as": {aten.lift_fresh.default: aten.lift_fresh_copy.default},
+        "written_as": {},
     }  # fmt: skip
     made = _tracing.trace(function, args, settings)
     return Traced(made, [n.name for n in _placeholders(made.graph)], count)

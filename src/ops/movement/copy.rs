@@ -86,7 +86,7 @@ pub static CONTIGUOUS: Op = Op {
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]"],
-    errors: &[("'a'", "TypeError", "must be Tensor")],
+    errors: &[("'a'", "TypeError", "doesn't apply to a 'str' object")],
     reference: "x0.copy()",
     ..OP
 };

@@ -377,7 +377,7 @@ pub static RANDOM_: Op = Op {
         redraw(c, out, Draw::Int { low: 0, high: high.wrapping_add(1), long })
     }),
     node: "RandomBackward2",
-    errors: &[("'a'", "TypeError", "must be Tensor")],
+    errors: &[("'a'", "TypeError", "doesn't apply to a 'str' object")],
     batch: Batching::Leading,
     ..INPLACE
 };

@@ -1,1 +1,3 @@
 """Passes over graphs of ops of any kind."""
+
+__all__: list[str] = []
