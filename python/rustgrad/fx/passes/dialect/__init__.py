@@ -1,3 +1,7 @@
 """`rustgrad.fx.passes.dialect`: passes over graphs of ops."""
 
 __all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__

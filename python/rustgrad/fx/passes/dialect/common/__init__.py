@@ -1,3 +1,7 @@
 """Passes over graphs of ops of any kind."""
 
 __all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
