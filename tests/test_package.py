@@ -487,7 +487,9 @@ def test_plans_of_layers_that_are_split_are_written(torch):
     assert parallel.PrepareModuleInput(**both).desired_input_layouts == (Replicate(),)
     with pytest.raises(AssertionError, match="should have same length"):
         parallel.PrepareModuleInput(input_layouts=Shard(1))
-    assert parallel.parallelize_module(layer, init_device_mesh("cpu", (1,)), plan) is layer
+    mesh = init_device_mesh("cpu", (1,))
+    torch.distributed.destroy_process_group()  # the mesh made one of this process
+    assert parallel.parallelize_module(layer, mesh, plan) is layer
     assert register_fsdp_forward_method(layer, "forward") is None and CPUOffloadPolicy().pin_memory
     assert TensorMeta(torch.Size([1]), (1,), torch.float32).stride == (1,)
     assert _ExperimentalConfig(verbose=True).verbose
