@@ -2,12 +2,10 @@
 Python functions applied to elements.
 """
 
-from collections import OrderedDict
-
 from . import _C, _utils
 from ._C import Size, Tensor
 from ._own import is_own
-from .storage import _NAMES, storage_of
+from .storage import storage_of
 
 
 class Methods:
@@ -175,15 +173,7 @@ class Methods:
 
     def __reduce_ex__(self, protocol):
         _utils._warn_of_hooks(self)
-        if self.is_meta:
-            where = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
-            made = (_utils._rebuild_meta_tensor_no_storage, where)
-        else:
-            where = (self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, OrderedDict())
-            if self.dtype in _NAMES:
-                made = (_utils._rebuild_tensor_v2, (self._typed_storage(), *where))
-            else:
-                made = (_utils._rebuild_tensor_v3, (storage_of(self), *where, self.dtype))
+        made = _utils._parts_of(self)
         if type(self) is Tensor and not self.__dict__:
             return made
         return (_utils._rebuild_from_type_v2, (made[0], type(self), made[1], _utils._state_of(self)))

@@ -5,11 +5,12 @@ They run while a file is read, so they check their arguments and only build tens
 
 import copyreg
 import sys
+from collections import OrderedDict
 
 from . import _C
 from ._absent import getattr_of
 from ._base import Tensor, empty_strided
-from .storage import TypedStorage, UntypedStorage
+from .storage import _NAMES, TypedStorage, UntypedStorage, storage_of
 
 __all__ = []
 
@@ -167,6 +168,16 @@ def _warn_of_hooks(tensor):
         from .utils.hooks import warn_if_has_hooks
 
         warn_if_has_hooks(tensor)
+
+
+def _parts_of(t):
+    """(function, arguments) that make a tensor without its class and attributes, as PyTorch's pickles have them."""
+    if t.is_meta:
+        return _rebuild_meta_tensor_no_storage, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad)
+    where = (t.storage_offset(), tuple(t.shape), t.stride(), t.requires_grad, OrderedDict())
+    if t.dtype in _NAMES:
+        return _rebuild_tensor_v2, (t._typed_storage(), *where)
+    return _rebuild_tensor_v3, (storage_of(t), *where, t.dtype)
 
 
 def _state_of(tensor, attributes=None):

@@ -138,15 +138,8 @@ class _Writer:
         _utils._warn_of_hooks(t)
         if t.layout is not strided or t.is_nested or t.is_quantized or hasattr(t, "_masked_mask"):
             return t.__reduce_ex__(2)
-        if t.is_meta:
-            made = (_utils._rebuild_meta_tensor_no_storage, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad))
-            return (_utils._rebuild_from_type_v2, (made[0], type(t), made[1], state)) if state else made
-        where = (t.storage_offset(), tuple(t.shape), t.stride(), t.requires_grad, OrderedDict())
-        if t.dtype in _NAMES:
-            made = (_utils._rebuild_tensor_v2, (t._typed_storage(), *where))
-        else:
-            made = (_utils._rebuild_tensor_v3, (storage_of(t), *where, t.dtype))
-        if not state and type(t) is Tensor:
+        made = _utils._parts_of(t)
+        if not state and (t.is_meta or type(t) is Tensor):
             return made
         return (_utils._rebuild_from_type_v2, (made[0], type(t), made[1], state))
 

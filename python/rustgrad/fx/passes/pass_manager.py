@@ -8,6 +8,8 @@ from functools import wraps
 from inspect import unwrap
 from typing import Any
 
+from .infra.pass_manager import Schedule, this_before_that_pass_constraint
+
 __all__ = [
     "PassManager",
     "inplace_wrapper",
@@ -68,25 +70,6 @@ def loop_pass(
     return new_pass
 
 
-def _validate_pass_schedule_constraint(constraint: Callable[..., bool], passes: list[Callable[..., Any]]) -> None:
-    for place, first in enumerate(passes):
-        for later in passes[place + 1 :]:
-            if not constraint(first, later):
-                raise RuntimeError(
-                    f"pass schedule constraint violated. Expected {later} before {first} but found {later} at index"
-                    f" {passes.index(later)} and {first} at index {place} in pass list."
-                )
-
-
-def this_before_that_pass_constraint(this: Callable[..., Any], that: Callable[..., Any]) -> Callable[..., bool]:
-    """A constraint: `this` runs before `that`."""
-
-    def depends_on(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
-        return a != that or b != this
-
-    return depends_on
-
-
 def these_before_those_pass_constraint(these: Callable[..., Any], those: Callable[..., Any]) -> Callable[..., bool]:
     """A constraint: passes made of `these` run before those made of `those`, under whatever wrappers."""
 
@@ -96,7 +79,7 @@ def these_before_those_pass_constraint(these: Callable[..., Any], those: Callabl
     return depends_on
 
 
-class PassManager:
+class PassManager(Schedule):
     """Runs passes, each of which takes a module and returns one.
 
     Args:
@@ -104,26 +87,10 @@ class PassManager:
         constraints (list): functions of two passes that say whether the first may run before the second.
     """
 
-    def __init__(
-        self, passes: list[Callable[..., Any]] | None = None, constraints: list[Callable[..., bool]] | None = None
-    ) -> None:
-        self.passes, self.constraints = passes or [], constraints or []
-        self._validated = False
-
     @classmethod
     def build_from_passlist(cls, passes: list[Callable[..., Any]]) -> PassManager:
         """A manager of these passes."""
         return cls(passes)
-
-    def add_pass(self, _pass: Callable[..., Any]) -> None:
-        """Adds a pass after the others."""
-        self.passes.append(_pass)
-        self._validated = False
-
-    def add_constraint(self, constraint: Callable[..., bool]) -> None:
-        """Adds a constraint."""
-        self.constraints.append(constraint)
-        self._validated = False
 
     def remove_pass(self, _passes: list[str]) -> None:
         """Removes passes by the names of their functions."""
@@ -137,10 +104,7 @@ class PassManager:
 
     def validate(self) -> None:
         """RuntimeError: the order of the passes does not satisfy the constraints."""
-        if not self._validated:
-            for constraint in self.constraints:
-                _validate_pass_schedule_constraint(constraint, self.passes)
-            self._validated = True
+        self.validate_constraints()
 
     def __call__(self, source: Any) -> Any:
         """What the last pass returns."""

@@ -75,33 +75,21 @@ def this_before_that_pass_constraint(this: Callable[..., Any], that: Callable[..
     return depends_on
 
 
-class PassManager:
-    """Runs passes over a graph.
+class Schedule:
+    """Passes, and constraints on their order.
 
     Args:
-        passes (list): functions of a module, which return None, a module or a `PassResult`.
+        passes (list): the passes.
         constraints (list): functions of two passes that say whether the first may run before the second.
-        steps (int): how often all are run at most; less often where none changes anything. Default: 1.
-        run_checks_after_each_pass (bool): whether the checks run after each pass.
-        suppress_check_failures (bool): not used.
     """
 
     passes: list[Callable[..., Any]]
     constraints: list[Callable[..., bool]]
 
     def __init__(
-        self,
-        passes: list[Callable[..., Any]] | None = None,
-        constraints: list[Callable[..., bool]] | None = None,
-        steps: int | None = None,
-        run_checks_after_each_pass: bool = False,
-        suppress_check_failures: bool = False,
+        self, passes: list[Callable[..., Any]] | None = None, constraints: list[Callable[..., bool]] | None = None
     ) -> None:
-        self.passes, self.constraints, self.steps = passes or [], constraints or [], steps or 1
-        self.run_checks_after_each_pass, self.suppress_check_failures = (
-            run_checks_after_each_pass,
-            suppress_check_failures,
-        )
+        self.passes, self.constraints = passes or [], constraints or []
         self._validated = False
 
     def add_pass(self, _pass: Callable[..., Any]) -> None:
@@ -120,6 +108,33 @@ class PassManager:
             for constraint in self.constraints:
                 _validate_pass_schedule_constraint(constraint, self.passes)
             self._validated = True
+
+
+class PassManager(Schedule):
+    """Runs passes over a graph.
+
+    Args:
+        passes (list): functions of a module, which return None, a module or a `PassResult`.
+        constraints (list): functions of two passes that say whether the first may run before the second.
+        steps (int): how often all are run at most; less often where none changes anything. Default: 1.
+        run_checks_after_each_pass (bool): whether the checks run after each pass.
+        suppress_check_failures (bool): not used.
+    """
+
+    def __init__(
+        self,
+        passes: list[Callable[..., Any]] | None = None,
+        constraints: list[Callable[..., bool]] | None = None,
+        steps: int | None = None,
+        run_checks_after_each_pass: bool = False,
+        suppress_check_failures: bool = False,
+    ) -> None:
+        super().__init__(passes, constraints)
+        self.steps = steps or 1
+        self.run_checks_after_each_pass, self.suppress_check_failures = (
+            run_checks_after_each_pass,
+            suppress_check_failures,
+        )
 
     def solve_constraints(self) -> None:
         """Orders the passes so that they satisfy the constraints."""

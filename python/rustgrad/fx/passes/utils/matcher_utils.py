@@ -12,6 +12,7 @@ from typing import Any
 from ..._compatibility import compatibility
 from ...graph import Graph
 from ...node import Node
+from .fuser_utils import validate_partition
 
 __all__ = ["InternalMatch", "SubgraphMatcher"]
 
@@ -156,16 +157,7 @@ class SubgraphMatcher:
         if any(user not in ours for theirs, n in nodes.items() if theirs not in shared for user in n.users):
             return False
         ours = {n for n in ours if n.op != "output"}
-        left = [user for n in ours for user in n.users if user not in ours]
-        seen = set()
-        while left:
-            node = left.pop()
-            if node in ours:
-                return False
-            if node not in seen:
-                seen.add(node)
-                left.extend(node.users)
-        return True
+        return validate_partition(list(ours))
 
 
 def _bounds(part):
