@@ -107,13 +107,20 @@ impl<E: Copy> Lines<E> {
         let (o, first) = (b / self.blocks(), b % self.blocks() * BLOCK);
         (self.ptr.at(o * self.n * self.inner + first), BLOCK.min(self.inner - first))
     }
-    /// Copies a block of lines into `to`, one after another.
+    /// A line that is dense.
+    fn dense(&self, b: usize) -> Option<&mut [E]> {
+        // SAFETY: the line lies in the operand; only the task of the block touches it.
+        (self.inner == 1).then(|| unsafe { std::slice::from_raw_parts_mut(self.ptr.at(b * self.n), self.n) })
+    }
+    /// Copies a block of lines into `to`, one after another. Row by row: a column of a power of two may have all its elements in one
+    /// set of a cache, so what was fetched is used at once.
     fn read(&self, b: usize, to: &mut [E]) -> usize {
         let (from, lines) = self.block(b);
-        for (k, line) in to.chunks_exact_mut(self.n).take(lines).enumerate() {
-            for (j, x) in line.iter_mut().enumerate() {
+        assert!(to.len() >= lines * self.n);
+        for j in 0..self.n {
+            for k in 0..lines {
                 // SAFETY: the element lies in the operand: k < lines, j < n.
-                *x = unsafe { from.add(j * self.inner + k).read() };
+                unsafe { *to.get_unchecked_mut(k * self.n + j) = from.add(j * self.inner + k).read() };
             }
         }
         lines
@@ -121,12 +128,20 @@ impl<E: Copy> Lines<E> {
     /// Writes a block of lines, each element through `map`.
     fn write(&self, b: usize, from: &[E], map: impl Fn(E) -> E) {
         let (to, lines) = self.block(b);
-        for (k, line) in from.chunks_exact(self.n).take(lines).enumerate() {
-            for (j, x) in line.iter().enumerate() {
+        assert!(from.len() >= lines * self.n);
+        for j in 0..self.n {
+            for k in 0..lines {
                 // SAFETY: as in `read`; only this task writes the block.
-                unsafe { to.add(j * self.inner + k).write(map(*x)) };
+                unsafe { to.add(j * self.inner + k).write(map(*from.get_unchecked(k * self.n + j))) };
             }
         }
+    }
+}
+
+/// Multiplies all by a scale, which is one for most transforms.
+fn scaled<E: Copy + std::ops::Mul<T, Output = E>, T: FftNum>(line: &mut [E], scale: T) {
+    if scale != T::one() {
+        line.iter_mut().for_each(|x| *x = *x * scale);
     }
 }
 
@@ -167,6 +182,11 @@ fn complex_of<T: Precision>(out: &View, dim: usize, forward: bool, scale: T) -> 
         let mut buffer = filled(zero, n * BLOCK.min(lines.inner))?;
         let mut scratch = filled(zero, plan.get_inplace_scratch_len())?;
         for b in blocks {
+            if let Some(line) = lines.dense(b) {
+                plan.process_with_scratch(line, &mut scratch);
+                scaled(line, scale);
+                continue;
+            }
             let count = lines.read(b, &mut buffer);
             plan.process_with_scratch(&mut buffer[..count * n], &mut scratch);
             lines.write(b, &buffer, |x| x * scale);
@@ -206,6 +226,12 @@ fn real_to_complex_of<T: Precision>(x: &View, out: &View, dim: usize, scale: T) 
         let mut scratch = filled(zero, plan.get_scratch_len())?;
         for b in blocks {
             let count = from.read(b, &mut input);
+            if let Some(half) = to.dense(b) {
+                let done = plan.process_with_scratch(&mut input[..n], half, &mut scratch);
+                done.map_err(|e| Error::internal(format!("fft: {e}")))?;
+                scaled(half, scale);
+                continue;
+            }
             for (line, half) in input.chunks_exact_mut(n).zip(output.chunks_exact_mut(to.n)).take(count) {
                 let done = plan.process_with_scratch(line, half, &mut scratch);
                 done.map_err(|e| Error::internal(format!("fft: {e}")))?;
@@ -242,13 +268,21 @@ fn complex_to_real_of<T: Precision>(x: &View, out: &View, dim: usize, scale: T) 
         let mut scratch = filled(zero, plan.get_scratch_len())?;
         for b in blocks {
             let count = from.read(b, &mut input);
-            for (half, line) in input.chunks_exact_mut(from.n).zip(output.chunks_exact_mut(n)).take(count) {
+            let mut transform = |half: &mut [Complex<T>], line: &mut [T]| {
                 half[0].im = T::zero();
                 if n % 2 == 0 {
                     half[n / 2].im = T::zero();
                 }
                 let done = plan.process_with_scratch(half, line, &mut scratch);
-                done.map_err(|e| Error::internal(format!("fft: {e}")))?;
+                done.map_err(|e| Error::internal(format!("fft: {e}")))
+            };
+            if let Some(line) = to.dense(b) {
+                transform(&mut input[..from.n], line)?;
+                scaled(line, scale);
+                continue;
+            }
+            for (half, line) in input.chunks_exact_mut(from.n).zip(output.chunks_exact_mut(n)).take(count) {
+                transform(half, line)?;
             }
             to.write(b, &output, |x| x * scale);
         }

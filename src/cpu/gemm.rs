@@ -3,14 +3,17 @@
 //! Real floats have their own product (`product.rs`), and operands of half types are converted to f32 as a whole; complex
 //! numbers use the `gemm` crate (`complex.rs`), integers a plain loop. The split over threads is the same for all.
 
+mod bytes;
 mod complex;
 mod dots;
 mod integers;
+mod pairs;
 mod product;
 pub mod tiles;
 mod tiny;
 mod unit;
 
+pub use self::bytes::{Windows, byte_conv2d, byte_matmul};
 use self::complex::Library;
 use self::integers::Wrapped;
 use self::product::Plan;
@@ -23,9 +26,10 @@ use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
 
-/// Minimum multiplications per task, and what a product costs beside its own, in multiplications.
+/// Minimum multiplications per task, what a product costs beside its own, in multiplications, and what an element costs that is read.
 const TASK: usize = 1 << 20;
 const BESIDE: usize = 100;
+const READ: usize = 4;
 /// Parts of a product start at multiples of this.
 const UNIT: usize = 32;
 
@@ -209,7 +213,8 @@ unsafe fn batched<T: Element, M: Multiply<T>>(
         }
     }
     let batch: usize = shape.iter().product();
-    let work = m * n * k.max(1);
+    // Of a product with few rows or columns, reading the factors takes most of the time.
+    let work = (m * n + READ * (m + n)) * k.max(1);
     let plan = M::plan([m, n, k], [0, 1, 3].map(|i| [matrices[i].rows, matrices[i].cols]));
     let then = then.filter(|t| t.takes_blocks());
     let most = num_threads().div_ceil(batch).min((work / TASK).max(1));

@@ -9,6 +9,7 @@ use super::contiguous::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, TaskShared};
 use super::convert::{ConvertFn, converter};
 use super::loops::{BLOCK, LoopFn, Loops};
 use super::parallel::par_for;
+use super::rows::Rows;
 use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Tile, Walk, is_contiguous};
 use crate::dtype::{DType, Element, Scalar, c128};
@@ -86,7 +87,7 @@ fn is_constant(shape: &[usize], x: &Input) -> bool {
 /// Up to this many bytes a repeated constant is stored on the stack.
 const SHORT: usize = 256;
 /// Bytes of a repeated constant otherwise: few, so that constants stay in L1 while the other operands pass through it.
-const REPEATED: usize = 2 << 10;
+pub(super) const REPEATED: usize = 2 << 10;
 #[repr(C, align(64))]
 struct Short([u8; SHORT]);
 
@@ -180,6 +181,14 @@ impl Call<'_> {
             steps,
             direct,
         });
+        if let Some(rows) = Rows::of(&task.0) {
+            let (pieces, len) = rows.pieces(&task.0);
+            return par_for(pieces, self.flat.grain.div_ceil(len), |r| {
+                let task = &task;
+                // SAFETY: pieces are disjoint, and the operands are as the caller promised.
+                unsafe { rows.run(&task.0, r) }
+            });
+        }
         let (tiles, len) = (task.0.space.tiles, task.0.space.len);
         par_for(tiles, self.flat.grain.div_ceil(len), |r| {
             let task = &task;
@@ -190,25 +199,25 @@ impl Call<'_> {
 }
 
 /// How one input is fed to the loop.
-struct Feed {
-    ptr: *const u8,
+pub(super) struct Feed {
+    pub ptr: *const u8,
     size: usize,
     /// Casts to the compute dtype, then to the loop's; either may be absent.
-    steps: [Option<ConvertFn>; 2],
+    pub steps: [Option<ConvertFn>; 2],
     /// The value of a number or a broadcast element, in the loop's dtype.
-    constant: Option<[u64; 2]>,
+    pub constant: Option<[u64; 2]>,
 }
 
-struct Task {
-    space: Space,
-    feeds: SmallVec<[Feed; 4]>,
-    f: LoopFn,
-    own_size: usize,
-    out: *mut u8,
-    out_size: usize,
+pub(super) struct Task {
+    pub space: Space,
+    pub feeds: SmallVec<[Feed; 4]>,
+    pub f: LoopFn,
+    pub own_size: usize,
+    pub out: *mut u8,
+    pub out_size: usize,
     steps: [Option<ConvertFn>; 2],
     /// The loop can write the output directly.
-    direct: bool,
+    pub direct: bool,
 }
 
 /// From the loop's result dtype to the output's, through the compute dtype if that is narrower.

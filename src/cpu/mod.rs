@@ -64,6 +64,7 @@ pub mod shared;
 pub mod simd;
 pub mod softmax;
 pub mod sort;
+mod rows;
 pub mod random;
 pub mod special;
 pub mod strided;

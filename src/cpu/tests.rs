@@ -108,6 +108,8 @@ fn layouts() -> Vec<(Vec<usize>, [Vec<usize>; 3])> {
         vec![4, 3, 5, 2],
         vec![150_000],
         vec![130, 1100],
+        vec![3, 20_000],
+        vec![5, 6, 100],
     ] {
         let c = contiguous(&shape);
         let mut reversed = contiguous(&shape.iter().rev().copied().collect::<Vec<_>>());
@@ -118,7 +120,11 @@ fn layouts() -> Vec<(Vec<usize>, [Vec<usize>; 3])> {
         all.push((shape.clone(), [c.clone(), c.clone(), c.clone()]));
         all.push((shape.clone(), [reversed.clone(), c.clone(), c.clone()]));
         all.push((shape.clone(), [doubled.clone(), row.clone(), c.clone()]));
-        all.push((shape.clone(), [c.clone(), column, reversed.clone()]));
+        let gapped = c.iter().enumerate().map(|(i, &s)| if i + 1 == c.len() { s } else { 2 * s }).collect();
+        all.push((shape.clone(), [c.clone(), column.clone(), reversed.clone()]));
+        all.push((shape.clone(), [column.clone(), c.clone(), c.clone()]));
+        all.push((shape.clone(), [row.clone(), column.clone(), gapped]));
+        all.push((shape.clone(), [vec![0; shape.len()], column, c.clone()]));
         all.push((shape.clone(), [reversed.clone(), reversed.clone(), doubled]));
         all.push((shape.clone(), [vec![0; shape.len()], row, reversed]));
     }

@@ -18,7 +18,7 @@ const CHUNK: usize = 2048;
 /// Columns of a tile if an operand is transposed.
 const COLUMNS: usize = 64;
 /// From this length on, a row gets its own tiles.
-const LONG_ROW: usize = 512;
+pub const LONG_ROW: usize = 512;
 
 /// Strides in elements, and the element size.
 #[derive(Clone, Copy)]

@@ -48,6 +48,11 @@ impl<'a, const N: usize> Odometer<'a, N> {
         }
         Odometer { shape, strides, index, offsets }
     }
+    /// The current index.
+    #[inline]
+    pub fn index(&self) -> &[usize] {
+        &self.index
+    }
     /// How many indices, with this one, are left in the last dimension.
     pub fn left(&self) -> usize {
         self.shape.last().map_or(1, |n| n - self.index[self.index.len() - 1])

@@ -28,6 +28,7 @@ use rustgrad::tensor::slot::Creation;
 use rustgrad::tensor::{Foreign, LEAF_GRAD, Tensor, Visit};
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -87,17 +88,17 @@ impl PyFunction {
         &self.context
     }
     /// The gradients of the outputs, of which those that are undefined become zeros, unless the context has that turned off.
-    fn materialised(
+    fn materialised<'g>(
         &self,
         py: Python,
         node: &Node,
-        grads: &[Option<Tensor>],
-    ) -> PyResult<SmallVec<[Option<Tensor>; 2]>> {
-        let mut all: SmallVec<[Option<Tensor>; 2]> = grads.into();
+        grads: &'g [Option<Tensor>],
+    ) -> PyResult<Cow<'g, [Option<Tensor>]>> {
         let undefined = |i: usize| grads[i].is_none() && self.outputs[i] != Output::NoTensor;
         if !(0..grads.len()).any(undefined) {
-            return Ok(all);
+            return Ok(grads.into());
         }
+        let mut all = grads.to_vec();
         let is_set = |name| self.context.bind(py).getattr(name)?.is_truthy();
         let (wanted, constants) = (is_set("materialize_grads")?, is_set("_materialize_non_diff_grads")?);
         for i in (0..grads.len()).filter(|&i| undefined(i)) {
@@ -106,7 +107,7 @@ impl PyFunction {
                 all[i] = Some(ZEROS.call((m.shape.as_slice(), m.dtype, m.device)).ok()?);
             }
         }
-        Ok(all)
+        Ok(all.into())
     }
     /// The gradient of each edge among what backward returned for the arguments.
     fn gradients(&self, node: &Node, returned: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {

@@ -203,6 +203,7 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
             }
             // As in PyTorch: a string as first item counts as another level, one after numbers has no dtype.
             None if is_text(o) && out.wanted.is_none() && out.dtype.is_some() => return Err(no_dtype(o)),
+            None if o.is_instance_of::<PyBytes>() => return Err(no_dtype(o)),
             None if is_text(o) => {
                 return Err(raised::<PyValueError>(format!("too many dimensions '{}'", type_name(o))));
             }

@@ -1,8 +1,9 @@
-"""Weights as the quantised products take them. Sums of products are exact integers, computed by float products that round nothing.
+"""Weights as the quantised products take them. Sums of products are exact integers.
 
-The integers of an input, about its zero point, are at most 255 in size. So all partial sums of a product with a row of weights are
-integers below 2**24, which float32 holds, where 255 times the sum of the row's absolute integers is. Beyond that the columns of a linear layer's weight
-are taken in groups, whose sums are added in float64, and a convolution is computed in float64.
+On the CPU, products of bytes are summed in int32 where the weight's zero points are zero. Elsewhere they are float products that
+round nothing. The integers of an input, about its zero point, are at most 255 in size. So all partial sums of a product with a row of
+weights are integers below 2**24, which float32 holds, where 255 times the sum of the row's absolute integers is. Beyond that the columns
+of a linear layer's weight are taken in groups, whose sums are added in float64, and a convolution is computed in float64.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from ._script_object import CLASSES
 from ._tensor import is_quantized, made
 
 _EXACT = 1 << 24
+# So many products of a number below 256 and one up to 128 fit int32.
+_TERMS = 1 << 16
 
 
 def _tuple(value, n):
@@ -56,7 +59,7 @@ class Packed:
             # The products have it in float32, and so it is given back.
             weight = made(weight._value, quantizer._replace(scale=f32(quantizer.scale)), weight.dtype)
         self._weight, self._bias = weight, None if bias is None else bias.detach()
-        self._exact: dict[Any, Tensor] = {}
+        self._exact: dict[str, Any] = {}
         self._channels = channels
 
     def unpack(self) -> tuple[Tensor, Tensor | None]:
@@ -79,6 +82,15 @@ class Packed:
         """The float32 scales: a number, or a tensor with one for each output channel."""
         quantizer = self._weight._quantizer
         return f32(quantizer.scale) if isinstance(quantizer, PerTensor) else quantizer.scales.float()
+
+    def takes_bytes(self, x: Tensor, terms: int) -> bool:
+        """Whether the product with an input is one of bytes, given how many terms a sum has."""
+        kept = self._exact.get("symmetric")
+        if kept is None:
+            quantizer = self._weight._quantizer
+            points = quantizer.zero_point if isinstance(quantizer, PerTensor) else quantizer.zero_points.any().item()
+            kept = self._exact["symmetric"] = not points
+        return kept and 0 < terms <= _TERMS and x._value.device.type == self._weight._value.device.type == "cpu"
 
     def integers(self, dims: int) -> Tensor:
         """The weight's integers about its zero points, in the narrowest dtype whose products with an input are exact."""
@@ -112,9 +124,13 @@ class LinearPackedParams(Packed):
         """The product with a float32 input, which is quantised by its own range."""
         return dynamic(self, x, reduce_range)
 
-    def sums(self, integers: Tensor) -> Tensor:
+    def sums(self, x: Tensor) -> Tensor:
         """Exact sums of products of an input's integers about their zero point."""
-        pieces = self._pieces()
+        outputs, inputs = self._weight.shape
+        if x.shape[-1] == inputs and self.takes_bytes(x, inputs):
+            weight, zero_point = self._weight._value.t(), x._per_tensor().zero_point
+            return ops["_byte_mm"](x._value.reshape(-1, inputs), weight, zero_point).reshape(*x.shape[:-1], outputs)
+        pieces, integers = self._pieces(), about_zero(x)
         if len(pieces) == 1:
             return _exactly(functional.linear, integers, pieces[0])
         parts = integers.split([piece.shape[1] for piece in pieces], -1)
@@ -213,10 +229,14 @@ class ConvPackedParams(Packed):
         """Whether the convolution is transposed."""
         return self._transpose
 
-    def sums(self, integers: Tensor) -> Tensor:
+    def sums(self, x: Tensor) -> Tensor:
         """Exact sums of products of an input's integers about their zero point."""
-        weight, n = self.integers(self._weight.dim()), self._weight.dim() - 2
-        x = integers.to(weight.dtype)
+        n = self._weight.dim() - 2
+        plain = n == 2 and self._groups == 1 and not self._transpose and x.shape[1] == self._weight.shape[1]
+        if plain and self.takes_bytes(x, self._weight[0].numel()):
+            return self._sums_of_bytes(x)
+        weight = self.integers(n + 2)
+        x = about_zero(x).to(weight.dtype)
         if self._transpose:
             op = getattr(functional, f"conv_transpose{n}d")
             return _exactly(
@@ -224,6 +244,14 @@ class ConvPackedParams(Packed):
             )
         op = getattr(functional, f"conv{n}d")
         return _exactly(op, x, weight, None, self._stride, self._padding, self._dilation, self._groups)
+
+    def _sums_of_bytes(self, x):
+        weight = self._exact.get("bytes")
+        if weight is None:
+            weight = self._exact["bytes"] = self._weight._value.permute(0, 2, 3, 1).contiguous()
+        windows = self._stride, self._padding, self._dilation
+        x, zero_point = x._value.permute(0, 2, 3, 1), x._per_tensor().zero_point
+        return ops["_byte_conv2d"](x, weight, *windows, zero_point).permute(0, 3, 1, 2)
 
 
 def _linear_of(parts):
@@ -281,7 +309,7 @@ def requantized(packed, x, at, scale, zero_point, relu=False, added=None):
     """
     if not is_quantized(x) or x.dtype not in (_C.quint8, _C.qint8):
         raise RuntimeError(f"expected an input of dtype quint8 or qint8, got {x.dtype}")
-    sums = packed.sums(about_zero(x))
+    sums = packed.sums(x)
     scales = _scales(packed, sums, at, x.q_scale())
     sums = sums.float()
     if packed._bias is not None:
@@ -311,7 +339,7 @@ def dynamic(packed, x, reduce_range=False, relu=False):
     """A linear function of a float32 input, which is quantised by its own range: a float32 result."""
     x = by_range(x, reduce_range)
     # float64 holds the products exactly, so each result is rounded once, as by a fused multiplication.
-    sums = packed.sums(about_zero(x)).double().mul_(_scales(packed, x, -1, x.q_scale()))
+    sums = packed.sums(x).double().mul_(_scales(packed, x, -1, x.q_scale()))
     if packed._bias is not None:
         sums = sums.add_(packed._bias)
     sums = sums.float()

@@ -4,6 +4,7 @@ use super::gather_scatter::SCATTER_VALUE;
 use super::index_select::INDEX_COPY;
 use crate::autograd::{GradGuard, opaque};
 use crate::cpu::index::{index_add, index_select};
+use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -260,7 +261,8 @@ fn one_hot(c: &Call) -> Result<Outputs> {
         return Err(Error::runtime("Can not infer total number of classes from empty tensor."));
     }
     let [least, greatest] = match t.device().is_gpu() {
-        _ if t.numel() == 0 => [0, -1],
+        // Without data the classes cannot be checked.
+        _ if t.numel() == 0 || t.device() == Device::Meta && asked > 0 => [0, -1],
         true => crate::ops::order::search_gpu::range(t)?.map(Scalar::to_i64),
         false => {
             let at = flat(t)?;

@@ -4,7 +4,6 @@
 use super::vector_products::{DOT, MV};
 use crate::cpu::epilogue::Epilogue;
 use crate::cpu::gemm;
-use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::broadcast;
@@ -13,7 +12,7 @@ use crate::ops::support::batch_linalg;
 use crate::ops::view::reshape::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] = &[&MM, &INT_MM, &BMM, &MATMUL, &DROP_DIM];
+pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL, &DROP_DIM];
 
 /// `product_of` on the CPU into a new result, with an epilogue.
 pub(super) fn product_then(a: &Tensor, b: &Tensor, out: &Tensor, factors: [f64; 2], then: &Epilogue) -> Result<()> {
@@ -67,30 +66,6 @@ pub(super) fn right_gradient(c: &VjpCtx, g: Term, i: usize) -> Term {
     let left = c.arg(i - 1).conj();
     if c.is_column_major(i) { MM.call((g.t(), left)).t() } else { MM.call((left.t(), g)) }
 }
-
-/// Used by quantised layers.
-pub static INT_MM: Op = Op {
-    sig: sig("_int_mm(Tensor self, Tensor mat2) -> Tensor"),
-    doc: "The matrix product of int8 matrices, summed in int32.",
-    forms: Forms(Forms::HIDDEN | Forms::OUT),
-    body: decompose(|c| {
-        if let Some(t) = c.all_tensors().find(|t| t.dtype() != DType::I8) {
-            let name = t.dtype().scalar_type_name();
-            return Err(Error::runtime(format!("expected scalar type Char but found {name}")));
-        }
-        let wide = |i: usize| c.tensor(i).map(|t| Term::from(t).to_dtype(DType::I32));
-        MM.calls((wide(0)?, wide(1)?))
-    }),
-    vjp: Vjp::None("integers have no gradient"),
-    out_dtype: Some(OutDType::Same),
-    samples: &["i8[2,3], i8[3,4]"],
-    errors: &[
-        ("f32[2,3], i8[3,4]", "RuntimeError", "expected scalar type Char but found Float"),
-        ("i8[2,3], i8[2,4]", "RuntimeError", "cannot be multiplied"),
-    ],
-    reference: "x0.astype('int32') @ x1.astype('int32')",
-    ..OP
-};
 
 pub static MM: Op = Op {
     sig: sig("mm(Tensor self, Tensor mat2) -> Tensor"),

@@ -1,5 +1,6 @@
 //! Products of matrices and vectors, decompositions and what follows from them.
 
+pub mod byte_products;
 pub mod checks;
 pub mod cholesky;
 pub mod cross;
@@ -24,6 +25,7 @@ pub mod vector_products;
 use crate::op::Op;
 
 pub static OPS: &[&[&Op]] = &[
+    byte_products::OPS,
     checks::OPS,
     cholesky::OPS,
     cross::OPS,

@@ -1,6 +1,7 @@
 //! Products of vectors and ops built from them: mv, dot, vdot, outer, trace, inner, kron, tensordot.
 
 use super::matmul::{MM, product_of, same_dtype};
+use crate::cpu::reduce::{Reduce, reduce};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::Layout;
@@ -90,7 +91,30 @@ fn infer_dot(c: &Call) -> Result<Specs> {
     Ok(Spec::one(&[], a.dtype(), a.device()))
 }
 
+/// Elements of a part of a long dot product.
+const PART: usize = 1 << 15;
+
+/// A long one in parts, whose number does not depend on that of the threads: neither do the bits.
 fn dot(a: &Tensor, b: &Tensor, out: &Tensor) -> Result<()> {
+    let (n, narrow) = (a.numel(), matches!(a.dtype(), DType::F16 | DType::BF16 | DType::C32));
+    if n < 2 * PART || narrow || !a.dtype().is_differentiable() || a.device().is_gpu() {
+        return short_dot(a, b, out);
+    }
+    let (parts, size) = (n / PART, PART as i64);
+    let split = |t: &Tensor, matrix: [i64; 2]| -> Result<Tensor> {
+        let whole = t.layout().slice(0, (0, parts * PART, 1));
+        Ok(t.with_layout(whole.view(&[parts as i64, matrix[0], matrix[1]])?))
+    };
+    let rest = |t: &Tensor| t.with_layout(t.layout().slice(0, (parts * PART, n - parts * PART, 1)));
+    let sums = Tensor::empty(&[parts + 1], a.dtype(), a.device())?;
+    let [firsts, last] = [(0, parts, 1), (parts, 1, 1)].map(|range| sums.layout().slice(0, range));
+    let firsts = sums.with_layout(firsts.view(&[parts as i64, 1, 1])?);
+    product_of(&split(a, [1, size])?, &split(b, [size, 1])?, &firsts, 1.0, 0.0)?;
+    short_dot(&rest(a), &rest(b), &sums.with_layout(last))?;
+    reduce(Reduce::Sum, sums.cpu_view()?, &[0], column(out).cpu_view()?)
+}
+
+fn short_dot(a: &Tensor, b: &Tensor, out: &Tensor) -> Result<()> {
     let seen = out.with_layout(Layout { offset: out.layout().offset, ..Layout::contiguous(&[1, 1]) });
     product_of(&row(a), &column(b), &seen, 1.0, 0.0)
 }

@@ -4,6 +4,7 @@ use super::sum_prod::{SUM, SUM_DIM};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
+use crate::ops::elementwise::ternary::NAN_TO_NUM;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&NANSUM, &NANMEAN];
@@ -23,8 +24,7 @@ fn sum(t: Term, dims: Option<Ints>, keepdim: bool, dtype: Option<DType>) -> Term
 }
 
 fn without_nan(t: &Tensor) -> Term {
-    let t = Term::from(t);
-    if t.get().is_some_and(|t| t.dtype().is_differentiable()) { t.clone().zero_where(t.is_nan()) } else { t }
+    if t.dtype().is_float() { NAN_TO_NUM.call((t, 0.0, f64::INFINITY, f64::NEG_INFINITY)) } else { t.into() }
 }
 
 pub static NANSUM: Op = Op {
