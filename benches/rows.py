@@ -164,7 +164,7 @@ def channels(torch) -> dict:
 def pointwise(torch) -> dict:
     """Elementwise work on a million elements."""
     x, y, z = torch.rand(MILLION), torch.rand(MILLION), torch.randn(MILLION)
-    points = torch.complex(x, y)
+    points, square = torch.complex(x, y), z.view(1000, 1000)
     whole, divisors = torch.randint(0, 1 << 40, (MILLION,)), torch.randint(1, 1000, (MILLION,))
     return {
         "exp, 1M": timed(lambda: torch.exp(z)),
@@ -179,6 +179,9 @@ def pointwise(torch) -> dict:
         "int64 // 7, 1M": timed(lambda: whole // 7),
         "int64 % int64, 1M": timed(lambda: whole % divisors),
         "arange, 1M": timed(lambda: torch.arange(MILLION)),
+        "erfc, 1M": timed(lambda: torch.erfc(z)),
+        "x - a column, 1000 x 1000": timed(lambda: square - square[:, :1]),
+        "outer, 1000 x 1000": timed(lambda: torch.outer(square[0], square[1])),
     }
 
 
@@ -191,6 +194,8 @@ def reductions(torch) -> dict:
         "var, 1M": timed(lambda: x.var()),
         "var(1), 1000 x 1000": timed(lambda: k.var(1)),
         "argmax, 1M": timed(lambda: x.argmax()),
+        "dot, 1M": timed(lambda: x.dot(x)),
+        "nansum, 1M": timed(lambda: x.nansum()),
         "max(1), 1000 x 1000": timed(lambda: k.max(1)),
         "any, 1M": timed(lambda: mask.any()),
         "all, 1M": timed(lambda: mask.all()),
@@ -361,6 +366,17 @@ CONVOLUTIONS = {
 }
 
 
+def spectra(torch) -> dict:
+    """Fourier transforms."""
+    image = torch.complex(torch.randn(512, 512), torch.randn(512, 512))
+    signals = torch.randn(1000, 1000)
+    return {
+        "fft2, 512 x 512": timed(lambda: torch.fft.fft2(image)),
+        "rfft, 1000 x 1000": timed(lambda: torch.fft.rfft(signals)),
+        "rfft2, 512 x 512": timed(lambda: torch.fft.rfft2(image.real)),
+    }
+
+
 def convolutions(torch) -> dict:
     """Forward, and forward with backward by input and weight."""
     functional, found = torch.nn.functional, {}
@@ -481,11 +497,13 @@ def quantised(torch) -> dict:
     kernel = quantized.conv2d_prepack(weights(conv.weight), conv.bias.detach(), [1, 1], [1, 1], [1, 1], 1)
     q_rows, q_image = to(rows), to(image)
     back = q_image.dequantize
+    integers = torch.randint(-128, 128, (512, 512), dtype=torch.int8)
     with torch.no_grad():
         return {
             "linear 64 x 1024 x 1024, float32": timed(lambda: linear(rows)),
             "linear 64 x 1024 x 1024, quantised": timed(lambda: quantized.linear(q_rows, packed, 0.1, 128)),
             "linear 64 x 1024 x 1024, dynamic": timed(lambda: quantized.linear_dynamic(rows, packed)),
+            "_int_mm, 512": timed(lambda: torch._int_mm(integers, integers)),
             "conv 3 x 3, 8 x 64 x 56 x 56, float32": timed(lambda: conv(image)),
             "conv 3 x 3, 8 x 64 x 56 x 56, quantised": timed(lambda: quantized.conv2d(q_image, kernel, 0.1, 128)),
             "quantised sum, 1.6M": timed(lambda: quantized.add(q_image, q_image, 0.1, 128)),
@@ -548,6 +566,7 @@ PARTS = (
     moving,
     layers,
     sequences,
+    spectra,
     convolutions,
     images,
     channels,

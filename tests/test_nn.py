@@ -130,6 +130,7 @@ def test_functional_errors_and_warnings(torch):
     with pytest.warns(UserWarning, match="please use reduction='none' instead"):
         assert F.binary_cross_entropy(x, x, reduce=False).shape == (2, 3)
     assert F.one_hot(torch.tensor([0, 2])).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert F.one_hot(torch.ones(3, dtype=torch.int64, device="meta"), 5).shape == (3, 5)
     close(F.normalize(torch.tensor([[3.0, 4.0]])).tolist(), [[0.6, 0.8]], 1e-6)
     close(F.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])).tolist(), [0.5**0.5], 1e-6)
 

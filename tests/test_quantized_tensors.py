@@ -251,6 +251,37 @@ def test_products_of_any_size_are_exact(torch):
     assert len(small._pieces()) == 1 and small.integers(2).dtype is torch.float32
 
 
+@own
+def test_products_of_bytes_are_those_of_floats(torch):
+    """Where a weight's zero points are not zero, the sums are those of float products."""
+    from rustgrad._quantized import _packed
+
+    gen = torch.Generator().manual_seed(0)
+    draw = lambda *shape: torch.randint(-128, 128, shape, generator=gen)  # noqa: E731
+    ops = torch.ops.quantized
+    for dtype, zero in ((torch.uint8, 128), (torch.int8, -3)):
+        x = torch._make_per_tensor_quantized_tensor(
+            (draw(2, 5, 9, 7) + zero).clamp(-128 if zero < 0 else 0, 255 if zero > 0 else 127).to(dtype), 0.1, zero
+        )
+        weight = torch._make_per_tensor_quantized_tensor(draw(6, 5, 3, 2).to(torch.int8), 0.02, 0)
+        packed = ops.conv2d_prepack(weight, None, [2, 1], [1, 0], [1, 2], 1)
+        made, about = packed.sums(x), _packed.about_zero(x).double()
+        assert made.dtype is torch.int32
+        want = torch.nn.functional.conv2d(about, weight.int_repr().double(), None, [2, 1], [1, 0], [1, 2])
+        assert made.double().equal(want)
+        weight = torch._make_per_tensor_quantized_tensor(draw(6, 7).to(torch.int8), 0.02, 0)
+        rows = ops.linear_prepack(weight)
+        made = rows.sums(x)
+        assert made.dtype is torch.int32 and made.double().equal(about @ weight.int_repr().double().t())
+    shifted = torch._make_per_tensor_quantized_tensor(draw(6, 7).to(torch.int8), 0.02, 3)
+    made = ops.linear_prepack(shifted).sums(x)
+    assert made.dtype is torch.float32 and made.double().equal(about @ (shifted.int_repr().double() - 3).t())
+    with pytest.raises(RuntimeError, match="number of columns"):
+        ops.linear(
+            x, ops.linear_prepack(torch._make_per_tensor_quantized_tensor(draw(6, 14).to(torch.int8), 0.02, 0)), 0.1, 0
+        )
+
+
 def test_old_names(torch):
     import importlib
 

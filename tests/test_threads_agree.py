@@ -34,6 +34,9 @@ CALLS = {
     ),
     "avg_pool2d": lambda: (lambda x: F.avg_pool2d(x, 3, 2, 1), (torch.rand(8, 5, 61, 47),)),
     "max_pool2d": lambda: (lambda x: F.max_pool2d(x, 2), (torch.rand(8, 5, 61, 47),)),
+    "dot": lambda: (torch.dot, (torch.rand(200_001), torch.rand(200_001))),
+    "x - a column": lambda: (lambda x: x - x[:, :1], (torch.rand(700, 300),)),
+    "fft2": lambda: (lambda x: torch.fft.fft2(x).real, (torch.rand(9, 64, 70),)),
     "layer_norm": lambda: (lambda x: F.layer_norm(x, (130,)), (torch.rand(900, 130),)),
     "topk": lambda: (lambda x: x.topk(7).values, (torch.rand(300, 500),)),
 }

@@ -2,8 +2,8 @@
 //!
 //! The rows of the first factor, less their zero point, are widened to 16 bits once; those of the second are the columns of
 //! the product, whose terms lie side by side as they do in a layer's weight, and are widened as they are read. An instruction
-//! multiplies 16 bits by 16 and adds neighbours: sums are exact, where products of bytes would saturate. A tile of 3 x 4 sums, a
-//! row of vectors and one column fill the 16 registers of AVX2.
+//! multiplies 16 bits by 16 and adds neighbours: sums are exact, where products of bytes would saturate. A tile of 6 x 2 sums, two
+//! columns, a row and a product fill the 16 registers of AVX2.
 
 #[cfg(target_arch = "x86_64")]
 use super::pairs::{Avx2, Avx512};
@@ -21,8 +21,8 @@ use crate::error::Result;
 
 /// Rows and columns of a tile, and of the part of the product that is a unit of work: its columns stay in L2, the rows of a tile
 /// in L1.
-const ROWS: usize = 3;
-const COLS: usize = 4;
+const ROWS: usize = 6;
+const COLS: usize = 2;
 const PART: [usize; 2] = [24, 64];
 /// Multiplications that are worth a thread.
 const TASK: usize = 1 << 19;
@@ -243,15 +243,21 @@ impl Part<'_> {
         let [rows, cols] = [0, 1].map(|d| at[d] * PART[d]..(at[d] * PART[d] + PART[d]).min([m, n][d]));
         let mut i = rows.start;
         while i < rows.end {
-            let tall = if rows.end - i >= ROWS { ROWS } else { 1 };
+            let tall = match rows.end - i {
+                ROWS.. => ROWS,
+                2.. => 2,
+                _ => 1,
+            };
             let mut j = cols.start;
             while j < cols.end {
-                let wide = if cols.end - j >= COLS { COLS } else { 1 };
+                let wide = COLS.min(cols.end - j);
                 // SAFETY: the tile lies within the result.
                 unsafe {
                     match (tall, wide) {
                         (ROWS, COLS) => self.tile::<U, SIGNED, ROWS, COLS>(i, j),
                         (ROWS, _) => self.tile::<U, SIGNED, ROWS, 1>(i, j),
+                        (2, COLS) => self.tile::<U, SIGNED, 2, COLS>(i, j),
+                        (2, _) => self.tile::<U, SIGNED, 2, 1>(i, j),
                         (_, COLS) => self.tile::<U, SIGNED, 1, COLS>(i, j),
                         _ => self.tile::<U, SIGNED, 1, 1>(i, j),
                     }
@@ -276,14 +282,14 @@ impl Part<'_> {
             let whole = k - k % U::TERMS;
             let mut p = 0;
             while p < whole {
-                let mut x = [U::zero(); R];
-                for r in 0..R {
-                    x[r] = U::load(row(r).add(p));
-                }
+                let mut y = [U::zero(); C];
                 for c in 0..C {
-                    let y = U::widen::<SIGNED>(column(c).add(p));
-                    for r in 0..R {
-                        sums[r][c] = U::add_products(sums[r][c], x[r], y);
+                    y[c] = U::widen::<SIGNED>(column(c).add(p));
+                }
+                for r in 0..R {
+                    let x = U::load(row(r).add(p));
+                    for c in 0..C {
+                        sums[r][c] = U::add_products(sums[r][c], x, y[c]);
                     }
                 }
                 p += U::TERMS;
