@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
-
 from ._base import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 _INSTEAD = {
     "cholesky": "`torch.linalg.cholesky(A)`; for the upper factor its `.mH`",

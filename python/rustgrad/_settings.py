@@ -6,9 +6,11 @@ switches for determinism and precision are only stored.
 
 from __future__ import annotations
 
-from typing import Any
-
 from . import _C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "are_deterministic_algorithms_enabled",

@@ -5,9 +5,11 @@ The module `sparse` is imported by the first call that needs it. Its classes hav
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
-
 from . import _formats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 # The layout that a method wants, in the words of PyTorch's error.
 _WANTED = {

@@ -1,13 +1,17 @@
 """Result classes of ops that return several named tensors: tuples with attributes, `torch.return_types.max`.
 
-The extension module creates one for each such op; they become attributes of this module, where pickles find them.
+There is one for each such op, made on first use; they are attributes of this module, where pickles find them.
 """
+
+from . import _C
 
 __all__ = []
 
 
 def _make(name, fields):
-    """A tuple subclass with one property for each field; its repr is PyTorch's."""
+    """A tuple subclass with one property for each field; its repr is PyTorch's. The same one each time."""
+    if name in globals():
+        return globals()[name]
 
     def __repr__(self):
         parts = ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True))
@@ -22,3 +26,14 @@ def _make(name, fields):
     for i, field in enumerate(fields):
         members[field] = property(lambda self, i=i: self[i], doc=f"Item {i}.")
     return globals().setdefault(name, type(name, (tuple,), members))
+
+
+def __getattr__(name):
+    fields = _C._result_names().get(name)
+    if fields is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _make(name, fields)
+
+
+def __dir__():
+    return sorted({*globals(), *_C._result_names()})

@@ -114,6 +114,7 @@ fn fill(m: &Bound<PyModule>) -> PyResult<()> {
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
     m.add_function(wrap_pyfunction!(table::_op, m)?)?;
+    m.add_function(wrap_pyfunction!(op_callable::_result_names, m)?)?;
     diagnostics::start(py)?;
     Ok(())
 }

@@ -14,10 +14,12 @@ use super::warnings::{warn_once, warn_user};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use rustgrad::dispatch;
 use rustgrad::error::Show;
 use rustgrad::op::{Args, Arguments, Body, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
+use rustgrad::ops;
 use rustgrad::tensor::Tensor;
 use smallvec::SmallVec;
 use std::ffi::{c_ulong, c_void};
@@ -35,8 +37,8 @@ pub struct Entry {
     pub form: Form,
     /// Whether it is the in-place form: `add_`.
     pub inplace: bool,
-    /// Result classes of overloads that return named tuples.
-    named: Vec<Option<Py<PyAny>>>,
+    /// Result classes of overloads that return named tuples, from their first use on.
+    named: Vec<PyOnceLock<Py<PyAny>>>,
 }
 
 /// Where an op object is found in Python.
@@ -313,10 +315,12 @@ fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outpu
     }
     let items = outputs.into_iter().map(|t| super::object::wrap_bound(py, t)).collect::<PyResult<Vec<_>>>()?;
     let tuple = PyTuple::new(py, items)?;
-    match &entry.named[index] {
-        Some(class) => Ok(class.bind(py).call1((tuple,))?.into_ptr()),
-        None => Ok(tuple.into_ptr()),
+    let op = entry.ops[index];
+    if !has_named_results(op) {
+        return Ok(tuple.into_ptr());
     }
+    let class = entry.named[index].get_or_try_init(py, || result_class(py, op, "").map(Bound::unbind))?;
+    Ok(class.bind(py).call1((tuple,))?.into_ptr())
 }
 
 /// A function that is an attribute of a class does not bind, as no builtin does. It is a descriptor for `inspect`, which
@@ -467,7 +471,7 @@ pub fn make<'py>(
     ops: Vec<&'static Op>,
     inplace: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let named = ops.iter().map(|op| named_tuple(py, op)).collect::<PyResult<Vec<_>>>()?;
+    let named = ops.iter().map(|_| PyOnceLock::new()).collect();
     let entry = Box::leak(Box::new(Entry { name, home, ops, form: home.form(), inplace, named }));
     let class = match entry.form {
         Form::Function => &FUNCTION,
@@ -485,11 +489,25 @@ pub fn make<'py>(
     }
 }
 
-fn named_tuple(py: Python, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
-    if op.sig.returns != Returns::Named || op.sig.returns_nothing() {
-        return Ok(None);
+fn has_named_results(op: &Op) -> bool {
+    op.sig.returns == Returns::Named && !op.sig.returns_nothing()
+}
+
+/// The names of the results of each op that returns several, by the name of their class.
+#[pyfunction]
+pub fn _result_names(py: Python) -> PyResult<Bound<PyDict>> {
+    let found = PyDict::new(py);
+    for op in ops::all().filter(|op| has_named_results(op)) {
+        let name = result_class_name(op);
+        if !found.contains(&name)? {
+            found.set_item(name, PyTuple::new(py, op.sig.result_names().collect::<Vec<_>>())?)?;
+        }
     }
-    result_class(py, op, "").map(|class| Some(class.unbind()))
+    Ok(found)
+}
+
+fn result_class_name(op: &Op) -> String {
+    op.public().trim_start_matches('_').replace('.', "_")
 }
 
 /// The result class of an op that returns several named tensors: a tuple with attributes, `torch.return_types.max`.
@@ -497,6 +515,5 @@ fn result_class<'py>(py: Python<'py>, op: &'static Op, ending: &str) -> PyResult
     let make = py.import("rustgrad.return_types")?.getattr("_make")?;
     let kwargs = PyDict::new(py);
     kwargs.set_item("fields", op.sig.result_names().collect::<Vec<_>>())?;
-    let name = op.public().trim_start_matches('_').replace('.', "_");
-    Ok(make.call((format!("{name}{ending}"),), Some(&kwargs))?)
+    Ok(make.call((format!("{}{ending}", result_class_name(op)),), Some(&kwargs))?)
 }

@@ -311,10 +311,11 @@ def requantized(packed, x, at, scale, zero_point, relu=False, added=None):
         raise RuntimeError(f"expected an input of dtype quint8 or qint8, got {x.dtype}")
     sums = packed.sums(x)
     scales = _scales(packed, sums, at, x.q_scale())
-    sums = sums.float()
     if packed._bias is not None:
-        bias = packed._bias.float()
-        sums = sums.add_(_over_channels(bias, sums, at) / scales)
+        # int32 sums become float32 as they are read.
+        sums = sums.float() if sums.dtype is _C.float64 else sums
+        sums = sums + _over_channels(packed._bias.float(), sums, at) / scales
+    sums = sums.float()
     factor = scales / f32(scale)
     factor = factor if isinstance(factor, Tensor) else f32(factor)
     if added is not None:

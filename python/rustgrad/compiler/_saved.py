@@ -202,7 +202,7 @@ _CONTAINERS = {"tuple": tuple, "list": list, "size": Size}
 
 def _named(name):
     """The class of the results of an op, `torch.return_types.max`, by its name; None where there is none."""
-    found = vars(return_types).get(name)
+    found = getattr(return_types, name, None)
     return found if isinstance(found, type) and issubclass(found, tuple) else None
 
 
