@@ -55,3 +55,10 @@ def test_copies_and_views(torch):
     pairs.zero_()
     assert made.tolist() == [1 + 1j, 1 + 1j]
     assert torch.from_dlpack(torch.to_dlpack(base)).tolist() == base.tolist()
+
+
+def test_they_are_ops_of_aten(torch):
+    aten, x = torch.ops.aten, torch.tensor([[3.0, 4.0]])
+    assert aten.frobenius_norm.dim(x, [1]).tolist() == [5] and aten.nuclear_norm(x).item() == 5
+    assert aten.hash_tensor.default(torch.arange(5)).item() == 4
+    assert aten.conv_tbc(torch.ones(3, 1, 2), torch.ones(1, 2, 2), torch.zeros(2)).tolist() == [[[2, 2]]] * 3
