@@ -515,3 +515,18 @@ class Collecting(nn.Module):
 
 def test_containers_that_start_empty_are_filled():
     check(Collecting(), torch.randn(2))
+
+
+def test_scripted_functions_and_submodules_show_their_code():
+    @torch.jit.script
+    def doubled(x: torch.Tensor, n: int = 2):
+        if bool(x.sum() > 0):
+            x = x * n
+        return x
+
+    assert "x = (x * n)" in str(doubled.code) and doubled.code.startswith("def doubled(x: Tensor, n: int=2)")
+    assert doubled.graph.findNode("aten::mul").inputs()[1].debugName() == "n" and "aten::gt" in str(doubled.graph)
+    assert str(doubled.schema).startswith("doubled(Tensor x, int n=2)")
+    assert doubled(torch.ones(2)).tolist() == [2, 2]
+    net = torch.jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+    assert "linear" in net[0].code and not hasattr(nn.Linear(2, 2), "code")

@@ -337,3 +337,31 @@ def test_constants_from_outside_stay():
     net.eval()
     traced, x = torch.jit.trace(net, torch.rand(4, 2)), torch.rand(3, 2)
     assert torch.allclose(traced(x), net(x))
+
+
+def test_the_graph_of_a_call_knows_shapes_and_scopes():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.up = nn.Conv2d(1, 2, 3), nn.ConvTranspose2d(2, 1, 2)
+
+        def forward(self, x):
+            return self.up(self.conv(x).relu_()) * 2
+
+    net, x = Net(), torch.rand(1, 1, 5, 5)
+    state = torch._C._get_tracing_state
+    for name, part in net.named_modules():
+        part.register_forward_pre_hook(lambda m, i, name=name: state() and state().push_scope(name))
+        part.register_forward_hook(lambda m, i, o: state() and state().pop_scope())
+    graph, out = torch.jit._get_trace_graph(net, x)
+    assert state() is None and torch.equal(out, net(x))
+    inputs = list(graph.inputs())
+    assert [v.type().sizes() for v in inputs] == [[1, 1, 5, 5], [2, 1, 3, 3], [2], [2, 1, 2, 2], [1]]
+    conv, relu, up, mul = [n for n in graph.nodes() if n.kind().startswith("aten::")]
+    assert [n.scopeName() for n in (conv, relu, up, mul)] == ["/conv", "", "/up", ""]
+    assert conv.kind() == up.kind() == "aten::_convolution" and relu.kind() == "aten::relu_"
+    assert [n.inputs()[6].toIValue() for n in (conv, up)] == [False, True] and conv.inputsSize() == 13
+    [made] = up.outputs()
+    assert made.isCompleteTensor() and made.type().sizes() == [1, 1, 4, 4] and made.node() is up
+    assert up.inputs()[3].node().kind() == "prim::ListConstruct" and not mul.inputs()[1].isCompleteTensor()
+    assert "Float(1, 1, 4, 4, strides=[16, 16, 4, 1], requires_grad=1, device=cpu) = aten::mul" in str(graph)

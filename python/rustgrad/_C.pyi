@@ -669,6 +669,9 @@ class Tensor:
     def half(self, memory_format: _memory_format | None = None) -> Tensor: ...
     def hardshrink(self, lambd: Number = 0.5) -> Tensor:
         """Zero where `|x| <= lambd`, else `x`."""
+    def hash_tensor(
+        self, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int = 0
+    ) -> Tensor: ...
     def heaviside(self, values: Tensor) -> Tensor:
         """0 for negative numbers, 1 for positive ones, `values` at zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
@@ -1341,6 +1344,9 @@ class Tensor:
     def size(self, dim: None = None) -> Size: ...
     @overload
     def size(self, dim: _int) -> _int: ...
+    def slice_inverse(
+        self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
+    ) -> Tensor: ...
     def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """A copy of self with `src` written over a slice of a dimension."""
     def slogdet(self) -> return_types.slogdet:

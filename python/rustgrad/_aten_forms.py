@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _C, _aten_nn
+from . import _C, _aten_nn, _seldom
 from ._base import Tensor
 
 __all__ = ["find"]
@@ -30,6 +30,8 @@ def find(name: str) -> Callable[..., Any] | None:
         return _loss(getattr(functional, name))
     if name in _ops:
         return _ops[name]
+    if name in _seldom.__all__ and name != "to_dlpack":
+        return getattr(_seldom, name)  # type: ignore[no-any-return]
     space, _, rest = name.partition("_")
     if space in _SPACES and rest:
         found = getattr(importlib.import_module(f"rustgrad.{space}"), rest, None)

@@ -6,6 +6,7 @@ None of them reaches into the extension module: there is no dispatcher with keys
 from __future__ import annotations
 
 import enum
+import sys
 import traceback
 import types
 from typing import Any
@@ -83,6 +84,12 @@ def _of_torchscript(name: str) -> type:
         raise TypeError(f"torch._C.{name}: No constructor defined! There is no TorchScript here.")
 
     return type(name, (), {"__new__": __new__, "__module__": "torch._C", "__doc__": "Only a name, for annotations."})
+
+
+def _get_tracing_state() -> Any:
+    """The state of `jit._get_trace_graph` while it runs; None outside of it."""
+    traces = sys.modules.get("rustgrad.jit._trace_graph")
+    return None if traces is None else traces.current()
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
@@ -218,7 +225,7 @@ def _names() -> dict[str, Any]:
         _get_accelerator=_get_accelerator,
         _get_default_device=_get_default_device,
         _get_privateuse1_backend_name=lambda: "privateuseone",
-        _get_tracing_state=_nothing,
+        _get_tracing_state=_get_tracing_state,
         _is_alias_of=_is_alias_of,
         _is_tracing=_false,
         _jit_can_fuse_on_cpu=_false,

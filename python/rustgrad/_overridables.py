@@ -37,7 +37,8 @@ def _namespaces() -> list[tuple[str, Any, list[str]]]:
 
     public = lambda space: [name for name in dir(space) if name[0].islower() and name[-1] != "_"]  # noqa: E731
     return [
-        ("torch", torch, [name for name in torch.__all__ if name[0].islower() and name[-1] != "_"]),
+        # Without modules, which are not loaded for this.
+        ("torch", torch, [n for n in public(torch) if n not in torch._SUBMODULES]),
         ("torch.functional", functional, list(functional.__all__)),
         ("torch.nn.functional", F, public(F)),
         ("torch.nn.init", init, [name for name in dir(init) if name[0].islower()]),

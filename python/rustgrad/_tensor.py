@@ -335,6 +335,18 @@ class _Methods:
         storage.storage_of(self).share_memory_()
         return self
 
+    def hash_tensor(self, dim=(), *, keepdim=False, mode=0):
+        """The exclusive or of the bits of elements: see the function."""
+        from ._seldom import hash_tensor
+
+        return hash_tensor(self, dim, keepdim=keepdim, mode=mode)
+
+    def slice_inverse(self, src, dim=0, start=None, end=None, step=1):
+        """The tensor that a slice was taken of: see the function."""
+        from ._seldom import slice_inverse
+
+        return slice_inverse(self, src, dim, start, end, step)
+
     def is_shared(self):
         """Whether the memory is shared memory: see `share_memory_`."""
         return self.is_cpu and storage.storage_of(self).is_shared()

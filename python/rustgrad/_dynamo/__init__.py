@@ -51,8 +51,12 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "eval_frame":
-        return importlib.import_module(f"{__name__}.eval_frame")
+    if name in ("backends", "eval_frame", "exc", "testing", "utils"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in ("lookup_backend", "register_backend"):
+        return getattr(importlib.import_module("rustgrad.compiler._backends"), name)
+    if name == "optimize":
+        return importlib.import_module(f"{__name__}.external_utils").optimize
     if name in _compiler.__all__:
         return getattr(_compiler, name)
     return _elsewhere(name)

@@ -1,15 +1,16 @@
-"""Errors of the compiler, which nothing raises."""
+"""Errors of the compiler."""
 
 from __future__ import annotations
 
+from .._absent import getattr_of
+from ..compiler._backends import BackendCompilerFailed, InvalidBackend
+from ..compiler._watch import TorchDynamoException, Unsupported
 
-class TorchDynamoException(RuntimeError):
-    """The base class."""
-
-
-class Unsupported(TorchDynamoException):
-    """Code that cannot be compiled."""
+__all__ = ["BackendCompilerFailed", "InvalidBackend", "TorchDynamoException", "Unsupported", "UserError"]
 
 
 class UserError(TorchDynamoException):
-    """A mistake of the program."""
+    """A mistake of the program, which nothing raises."""
+
+
+__getattr__ = getattr_of(__name__)

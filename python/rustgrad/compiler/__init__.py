@@ -53,7 +53,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str = "rustgrad",
+    backend: str | Callable[..., Any] = "rustgrad",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     name: str | None = None,
@@ -65,17 +65,19 @@ def compile(
         model (Callable): a function, a bound method or a `Module`; without it, a decorator is returned.
         fullgraph (bool): raise `compiler.Unsupported` where calls would have to run as they are.
         dynamic (bool, optional): accepted; a plan for another shape takes two calls in either case.
-        backend (str): "rustgrad", or "eager" to change nothing. PyTorch's names mean "rustgrad".
+        backend (str or callable): "rustgrad", or "eager" to change nothing; PyTorch's names mean "rustgrad". A function
+            `backend(graph_module, example_inputs)`, or the name that `register_backend` gave it, makes what runs instead of
+            plans; see "Backends of programs" in `docs/compile.md`.
         mode (str, optional): one of PyTorch's; there is one quality of plans.
         options (dict, optional): "max_plans", the number of plans kept (16); "passes", the names of those that a plan
-            goes through (all; see `docs/compile.md`).
+            goes through (all; see `docs/compile.md`). A backend of the program is given them.
         name (str, optional): accepted.
         disable (bool): return `model` itself.
 
     Raises:
         TypeError: `model` is not callable.
         ValueError: an unknown mode or option.
-        RuntimeError: an unknown backend.
+        RuntimeError: an unknown backend; in a call, a backend that raises (`_dynamo.exc.BackendCompilerFailed`).
     """
     if model is None:
         return functools.partial(
@@ -85,31 +87,45 @@ def compile(
         raise TypeError(f"compile: expected a callable, got {type(model).__name__}")
     if mode not in _MODES:
         raise ValueError(f"Unrecognized mode={mode}, should be one of {', '.join(m for m in _MODES if m)}")
+    if disable or getattr(model, "_compile_disabled", False):
+        return model
     if backend not in _BACKENDS:
-        raise RuntimeError(f"Invalid backend: {backend!r}, expected one of {', '.join(_BACKENDS[:2])}.")
+        return _of_backend(model, backend, fullgraph, mode, options)
     known = {"max_plans", "passes"}
     if options and backend == "rustgrad" and not options.keys() <= known:
         raise ValueError(f"compile: unknown options {sorted(options.keys() - known)}; expected {sorted(known)}")
-    if disable or getattr(model, "_compile_disabled", False):
-        return model
     most, passes = (options or {}).get("max_plans", PLANS), (options or {}).get("passes")
     if passes is not None and not set(passes) <= set(_C._compile_passes()):
         raise ValueError(f"compile: unknown passes in {list(passes)}; expected some of {_C._compile_passes()}")
     on = backend != "eager"
+    return _of(model, lambda f: Watched(f, fullgraph, most, on, None if passes is None else list(passes)))
+
+
+def _of_backend(model, backend, fullgraph, mode, options):
+    """`model` compiled by a backend of the program."""
+    from ._backends import lookup_backend
+    from ._graphs import GraphWatched
+
+    found = lookup_backend(backend)
+    given = {**({"mode": mode} if mode not in (None, "default") else {}), **({"options": options} if options else {})}
+    return _of(model, lambda f: GraphWatched(f, fullgraph, found, given))
+
+
+def _of(model, watched):
     from ..nn.modules.module import Module
 
     if isinstance(model, Module):
         from ._module import optimized
 
-        return optimized(model, lambda m: _compiled(m, fullgraph, most, on, passes))
+        return optimized(model, lambda m: _compiled(m, watched))
     state = getattr(model, "_compiled_state", None)
-    return _compiled(state.function if state is not None else model, fullgraph, most, on, passes)
+    return _compiled(state.function if state is not None else model, watched)
 
 
-def _compiled(function, fullgraph, most, on, passes):
+def _compiled(function, watched):
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & 0x3A0:
         raise TypeError("compile: generators and coroutines cannot be compiled")
-    state = Watched(function, fullgraph, most, on, None if passes is None else list(passes))
+    state = watched(function)
     mode_entered = _C._is_torch_function_mode_enabled
 
     def compiled(*args, **kwargs):
@@ -204,9 +220,11 @@ def cudagraph_mark_step_begin() -> None:
     """No effect: there are no CUDA graphs."""
 
 
-def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """The names of backends."""
-    return ["rustgrad", "eager"]
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The names of backends, those that programs have registered included, without those that have one of the tags."""
+    from ._backends import list_backends
+
+    return list_backends(exclude_tags)
 
 
 class set_stance(contextlib.ContextDecorator):

@@ -31,8 +31,12 @@ INTERRUPTIONS = 8
 FORMS = 256
 
 
-class Unsupported(RuntimeError):
-    """A function compiled with `fullgraph=True` cannot be replaced by a plan."""
+class TorchDynamoException(RuntimeError):
+    """The base class of the compiler's errors."""
+
+
+class Unsupported(TorchDynamoException):
+    """A function compiled with `fullgraph=True` cannot be replaced by a plan, or is not one graph."""
 
 
 class _Thread(threading.local):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import inspect
 import keyword
@@ -17,14 +18,21 @@ from .._ops import OpOverload, OpOverloadPacket
 _SPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
 
 
+@functools.cache
+def _names_of(space: str) -> tuple[Any, frozenset[str]]:
+    """A namespace and its names: what it is asked for in vain it looks for among all names that are like it."""
+    module = importlib.import_module("rustgrad" + space.removeprefix("torch"))
+    return module, frozenset(dir(module))
+
+
 def public_name(function: Any) -> str | None:
     """`torch.relu`, `torch.nn.functional.relu` ...; None for what is in no public namespace."""
     name = getattr(function, "__name__", None)
     if not isinstance(name, str):
         return None
     for space in _SPACES:
-        module = importlib.import_module("rustgrad" + space.removeprefix("torch"))
-        if getattr(module, name, None) is function:
+        module, names = _names_of(space)
+        if (name in names or name[:1] == "_") and getattr(module, name, None) is function:
             return f"{space}.{name}"
     return None
 

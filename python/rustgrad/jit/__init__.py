@@ -94,13 +94,17 @@ _scripted_classes: Any = weakref.WeakSet()
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
     """`obj` itself: a function, class or module runs as Python.
 
-    A module has `save`, `code` and `graph` afterwards, a function `save`: these translate its Python to TorchScript, and raise a
-    RuntimeError that names the line where that is not possible.
+    A module with its submodules, or a function, has `save`, `code` and `graph` afterwards: these translate its Python to
+    TorchScript, and raise a RuntimeError that names the line where that is not possible.
     """
     if isinstance_(obj, Module):
-        _scripted.add(obj)
+        for module in obj.modules():
+            _scripted.add(module)
     elif isinstance_(obj, types.FunctionType):
-        vars(obj).setdefault("save", functools.partial(save, obj))
+        from ._lazy import later
+
+        for name, value in {"save": functools.partial(save, obj), **later(obj)}.items():
+            vars(obj).setdefault(name, value)
     elif isinstance_(obj, type):
         _scripted_classes.add(obj)
     return obj
@@ -435,12 +439,24 @@ def export_opnames(m: Any) -> list[str]:
     return opnames(m)
 
 
-def _get_trace_graph(f: Any, args: Any = (), *options: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: calls are not recorded as graphs of TorchScript."""
-    raise NotImplementedError(
-        "jit._get_trace_graph: there are no graphs of TorchScript here. Hint: fx.symbolic_trace records a module,"
-        " utils.flop_counter.FlopCounterMode counts its operations."
-    )
+def _get_trace_graph(
+    f: Any,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    return_inputs: bool = False,
+    _return_inputs_states: bool = False,
+) -> tuple[Any, ...]:
+    """(the graph of a call, what it returned): parameters and buffers are inputs, values have shapes, nodes scopes.
+
+    RuntimeError where the call has no form in TorchScript.
+    """
+    from ._trace_graph import trace_graph
+
+    args = tuple(args) if isinstance_(args, (tuple, list)) else (args,)
+    found = trace_graph(f, args, kwargs or {}, strict)
+    return (*found, (args, kwargs or {})) if return_inputs or _return_inputs_states else found
 
 
 # The feature of the language by this name would hide the submodule.

@@ -1,6 +1,6 @@
 """The code of a function as a graph: nodes with the kinds that PyTorch gives them, in the order of the code.
 
-It is for reading: programs count ops and look for constants. What runs is the code itself.
+It is for reading: programs count ops and look for constants, shapes and scopes. What runs is the code itself.
 """
 
 from __future__ import annotations
@@ -11,30 +11,134 @@ from typing import Any
 
 from ._language import Function, dotted
 
-__all__ = ["Graph", "Node", "graph_of", "opnames"]
+__all__ = ["Form", "Graph", "Node", "Value", "connected", "graph_of", "opnames"]
 
 _CONTAINERS = {ast.List: "prim::ListConstruct", ast.Tuple: "prim::TupleConstruct", ast.Dict: "prim::DictConstruct"}
+
+# Operators as ops.
+_SIGNS: dict[type, str] = {
+    **{ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "remainder"},
+    **{ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "__and__", ast.BitOr: "__or__", ast.BitXor: "__xor__"},
+    **{
+        ast.LShift: "__lshift__",
+        ast.RShift: "__rshift__",
+        ast.USub: "neg",
+        ast.Invert: "bitwise_not",
+        ast.Not: "__not__",
+    },
+    **{ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.UAdd: "positive"},
+    **{ast.Is: "__is__", ast.IsNot: "__isnot__", ast.In: "__contains__", ast.NotIn: "__contains__"},
+}
+
+
+class Form:
+    """What a tensor of a graph looks like: the type of its value."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._sizes, self._strides, self._dtype = list(tensor.shape), list(tensor.stride()), tensor.dtype
+        self._device, self._grad = tensor.device, tensor.requires_grad
+
+    def sizes(self) -> list[int]:
+        """The shape."""
+        return list(self._sizes)
+
+    def strides(self) -> list[int]:
+        """The strides."""
+        return list(self._strides)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self._sizes)
+
+    def dtype(self) -> Any:
+        """The dtype."""
+        return self._dtype
+
+    def device(self) -> Any:
+        """The device."""
+        return self._device
+
+    def requires_grad(self) -> bool:
+        """Whether it requires a gradient."""
+        return self._grad  # type: ignore[no-any-return]
+
+    def kind(self) -> str:
+        """`TensorType`."""
+        return "TensorType"
+
+    def scalarType(self) -> str:
+        """`Float`, `Long` .."""
+        name = str(self._dtype).rpartition(".")[2]
+        return {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int", "float16": "Half"}.get(
+            name, name.capitalize()
+        )
+
+    def __str__(self) -> str:
+        sizes = "".join(f"{n}, " for n in self._sizes)
+        strides = f"strides={self._strides}, " if self._sizes else ""
+        return f"{self.scalarType()}({sizes}{strides}requires_grad={int(self._grad)}, device={self._device})"
+
+
+class Value(str):
+    """A value of a graph: its name, the node that makes it, and its form where that is known."""
+
+    _node: Any = None
+    _form: Form | None = None
+
+    def debugName(self) -> str:
+        """The name."""
+        return str(self)
+
+    def node(self) -> Node:
+        """The node that makes it."""
+        return self._node  # type: ignore[no-any-return]
+
+    def isCompleteTensor(self) -> bool:
+        """Whether it is a tensor whose form is known."""
+        return self._form is not None
+
+    def type(self) -> Any:
+        """The form of the tensor; None where it is not known."""
+        return self._form
+
+    def toIValue(self) -> Any:
+        """The value of a constant; None of others."""
+        node = self._node
+        return node._attributes.get("value") if node is not None and node.kind() == "prim::Constant" else None
 
 
 class Node:
     """An op: its kind, the names of the values that it takes and makes, and the blocks in it."""
 
-    def __init__(self, kind: str, takes: list[str], makes: list[str], attributes: dict[str, Any] | None = None) -> None:
-        self._kind, self._takes, self._makes = kind, takes, makes
+    def __init__(self, kind: str, takes: Any, makes: Any, attributes: dict[str, Any] | None = None) -> None:
+        self._kind, self._takes, self._makes = kind, list(takes), list(makes)
         self._attributes = attributes or {}
+        self._scope = ""
         self._blocks: list[list[Node]] = []
 
     def kind(self) -> str:
         """`aten::add`."""
         return self._kind
 
-    def inputs(self) -> list[str]:
-        """The names of the values that it takes."""
-        return list(self._takes)
+    def inputs(self) -> list[Value]:
+        """The values that it takes, which are strings: their names."""
+        return [v if isinstance(v, Value) else Value(v) for v in self._takes]
 
-    def outputs(self) -> list[str]:
-        """The names of the values that it makes."""
-        return list(self._makes)
+    def outputs(self) -> list[Value]:
+        """The values that it makes."""
+        return [v if isinstance(v, Value) else Value(v) for v in self._makes]
+
+    def inputsSize(self) -> int:
+        """How many values it takes."""
+        return len(self._takes)
+
+    def outputsSize(self) -> int:
+        """How many values it makes."""
+        return len(self._makes)
+
+    def scopeName(self) -> str:
+        """The names of the scopes that it is in, with slashes between them."""
+        return self._scope
 
     def attributeNames(self) -> list[str]:
         """The names of its attributes: `value` of a constant, `name` of an attribute that is read."""
@@ -54,7 +158,7 @@ class Node:
     def _lines(self, indent: str) -> Iterator[str]:
         attributes = ", ".join(f"{k}={v!r}" for k, v in self._attributes.items())
         shown = f"[{attributes}]" if attributes else ""
-        makes = ", ".join(f"%{n}" for n in self._makes)
+        makes = ", ".join(f"%{n}" + (f" : {n._form}" if isinstance(n, Value) and n._form else "") for n in self._makes)
         yield f"{indent}{makes} = {self._kind}{shown}({', '.join(f'%{n}' for n in self._takes)})"
         for number, block in enumerate(self._blocks):
             yield f"{indent}  block{number}():"
@@ -68,19 +172,19 @@ class Node:
 class Graph:
     """The nodes of a function."""
 
-    def __init__(self, inputs: list[str], nodes: list[Node], outputs: list[str]) -> None:
+    def __init__(self, inputs: Any, nodes: list[Node], outputs: Any) -> None:
         self._inputs, self._nodes, self._outputs = inputs, nodes, outputs
 
     def nodes(self) -> Iterator[Node]:
         """The nodes, without those in blocks."""
         return iter(self._nodes)
 
-    def inputs(self) -> Iterator[str]:
-        """The names of parameters."""
+    def inputs(self) -> Iterator[Any]:
+        """The parameters."""
         return iter(self._inputs)
 
-    def outputs(self) -> Iterator[str]:
-        """The names of results."""
+    def outputs(self) -> Iterator[Any]:
+        """The results."""
         return iter(self._outputs)
 
     def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
@@ -93,7 +197,8 @@ class Graph:
 
     def __str__(self) -> str:
         lines = [line for node in self._nodes for line in node._lines("  ")]
-        head = f"graph({', '.join(f'%{n}' for n in self._inputs)}):"
+        shown = [f"%{n}" + (f" : {n._form}" if isinstance(n, Value) and n._form else "") for n in self._inputs]
+        head = f"graph({', '.join(shown)}):"
         return "\n".join([head, *lines, f"  return ({', '.join(f'%{n}' for n in self._outputs)})"]) + "\n"
 
     __repr__ = __str__
@@ -183,6 +288,10 @@ class _Builder:
             return "prim::GetAttr", [e.value], {"name": e.attr}
         if isinstance(e, ast.Call):
             return self.call(e)
+        if type(e) in (ast.BinOp, ast.UnaryOp) or isinstance(e, ast.Compare) and len(e.ops) == 1:
+            sign = e.ops[0] if isinstance(e, ast.Compare) else e.op  # type: ignore[attr-defined]
+            parts = [c for c in ast.iter_child_nodes(e) if isinstance(c, ast.expr)]
+            return f"aten::{_SIGNS[type(sign)]}", parts[::-1] if isinstance(sign, ast.In) else parts, {}
         return f"prim::{type(e).__name__}", [c for c in ast.iter_child_nodes(e) if isinstance(c, ast.expr)], {}
 
     def call(self, e: ast.Call) -> tuple[str, list[ast.expr], dict[str, Any]]:
@@ -205,6 +314,29 @@ class _Builder:
         return casts.get(name, f"prim::{name}"), given[1:] if name in ("annotate", "unchecked_cast") else given, {}
 
 
+def connected(inputs: list[str], nodes: list[Node], outputs: list[str], forms: dict[str, Form]) -> Graph:
+    """A graph whose values know the nodes that make them, and their forms."""
+    known: dict[str, Value] = {}
+
+    def value(name: str, node: Any = None) -> Value:
+        made = Value(name)
+        made._node, made._form = node, forms.get(name)
+        return made
+
+    def walk(nodes: list[Node]) -> None:
+        for node in nodes:
+            node._takes = [known.get(n) or value(n) for n in node._takes]
+            for block in node._blocks:
+                walk(block)
+            node._makes = [value(n, node) for n in node._makes]
+            known.update((str(v), v) for v in node._makes)
+
+    parameters = [value(n) for n in inputs]
+    known.update((str(v), v) for v in parameters)
+    walk(nodes)
+    return Graph(parameters, nodes, [known.get(n) or value(n) for n in outputs])
+
+
 def graph_of(function: Function) -> Graph:
     """The graph of a function."""
     builder = _Builder()
@@ -215,7 +347,7 @@ def graph_of(function: Function) -> Graph:
             outputs = [builder.value(s.value, nodes)]
         else:
             builder.statement(s, nodes)
-    return Graph([n for n, _, _ in function.parameters], nodes, outputs)
+    return connected([n for n, _, _ in function.parameters], nodes, outputs, {})
 
 
 def opnames(module: Any) -> list[str]:
