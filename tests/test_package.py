@@ -214,6 +214,23 @@ def test_figures_of_memory_without_cuda(torch):
     assert not torch.xpu.is_available() and torch.xpu.device_count() == 0 and torch.xpu.empty_cache() is None
     with pytest.raises(RuntimeError, match="there is no XPU in rustgrad"):
         torch.xpu.synchronize()
+    assert not torch.mtia.is_available() and torch.mtia.device_count() == 0 and torch.mtia.manual_seed(0) is None
+    with pytest.raises(RuntimeError, match="without MTIA backend"):
+        torch.mtia.current_device()
+
+
+def test_names_of_older_programs(torch):
+    import importlib
+
+    operators = importlib.import_module(f"{torch.__name__}.onnx.operators")
+    x = torch.arange(6.0).reshape(2, 3)
+    assert operators.shape_as_tensor(x).tolist() == [2, 3]
+    assert operators.reshape_from_tensor_shape(x, torch.tensor([3, 2])).shape == (3, 2)
+    weight = torch.ones(3, 3, 1)
+    assert torch.conv_tbc(x[None], weight, torch.zeros(1), 1).equal(x.sum(1).reshape(1, 2, 1))
+    with pytest.warns(FutureWarning, match="deprecated"):
+        assert torch.distributed.reduce_op.SUM == torch.distributed.ReduceOp.SUM
+    assert torch.backends.cudnn.conv.fp32_precision and torch.backends.cuda.matmul.fp32_precision == "none"
 
 
 def test_modules_of_other_names(torch):

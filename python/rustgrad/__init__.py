@@ -86,6 +86,7 @@ _SUBMODULES = (
     "linalg",
     "masked",
     "mps",
+    "mtia",
     "multiprocessing",
     "nested",
     "nn",
@@ -115,6 +116,7 @@ _LAZY = {
     "GradScaler": "amp",
     "_grouped_mm": "nn._grouped",
     "_scaled_mm": "nn._scaled",
+    "conv_tbc": "nn.functional",
     "autocast": "amp",
     **dict.fromkeys(
         (
