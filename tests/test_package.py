@@ -230,6 +230,9 @@ def test_names_of_older_programs(torch):
     assert torch.conv_tbc(x[None], weight, torch.zeros(1), 1).equal(x.sum(1).reshape(1, 2, 1))
     with pytest.warns(FutureWarning, match="deprecated"):
         assert torch.distributed.reduce_op.SUM == torch.distributed.ReduceOp.SUM
+    shards = importlib.import_module(f"{torch.__name__}.distributed._shard.sharded_tensor.api")
+    assert not isinstance(x, shards.ShardedTensor)
+    assert importlib.import_module(f"{torch.__name__}.distributed.fsdp._runtime_utils")._reshard
     assert torch.backends.cudnn.conv.fp32_precision and torch.backends.cuda.matmul.fp32_precision == "none"
 
 

@@ -1,0 +1,15 @@
+"""Steps of PyTorch's first way to split parameters over processes, which libraries import: nothing is split here."""
+
+from __future__ import annotations
+
+from ..._absent import getattr_of
+from .._refusals import refusing_function
+
+__all__: list[str] = []
+
+_reshard = refusing_function(__name__, "_reshard", "no parameters are split over processes, so none were gathered.")
+__getattr__ = getattr_of(__name__)
+
+
+def __dir__() -> list[str]:
+    return __all__
