@@ -230,9 +230,15 @@ def test_names_of_older_programs(torch):
     assert torch.conv_tbc(x[None], weight, torch.zeros(1), 1).equal(x.sum(1).reshape(1, 2, 1))
     with pytest.warns(FutureWarning, match="deprecated"):
         assert torch.distributed.reduce_op.SUM == torch.distributed.ReduceOp.SUM
+    extensions = importlib.import_module(f"{torch.__name__}.utils.cpp_extension")
+    assert extensions._get_build_directory("name", False).endswith("name") and extensions.HIP_HOME is None
     shards = importlib.import_module(f"{torch.__name__}.distributed._shard.sharded_tensor.api")
     assert not isinstance(x, shards.ShardedTensor)
     assert importlib.import_module(f"{torch.__name__}.distributed.fsdp._runtime_utils")._reshard
+    split = importlib.import_module(f"{torch.__name__}.distributed.fsdp._common_utils")
+    assert split.clean_tensor_name("a._fsdp_wrapped_module.b._checkpoint_wrapped_module.c") == "a.b.c"
+    for name in ("distributed.fsdp._flat_param", "distributed._tensor.device_mesh", "profiler._memory_profiler"):
+        importlib.import_module(f"{torch.__name__}.{name}")
     assert torch.backends.cudnn.conv.fp32_precision and torch.backends.cuda.matmul.fp32_precision == "none"
 
 

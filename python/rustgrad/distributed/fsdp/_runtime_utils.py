@@ -7,7 +7,9 @@ from .._refusals import refusing_function
 
 __all__: list[str] = []
 
-_reshard = refusing_function(__name__, "_reshard", "no parameters are split over processes, so none were gathered.")
+_NONE = "no parameters are split over processes, so none were gathered."
+_post_backward_final_callback = refusing_function(__name__, "_post_backward_final_callback", _NONE)
+_reshard = refusing_function(__name__, "_reshard", _NONE)
 __getattr__ = getattr_of(__name__)
 
 
