@@ -206,4 +206,4 @@ def test_a_default_kernel_is_for_all_devices(torch):
     def _(x):
         return x * 2
 
-    assert getattr(getattr(torch.ops, name.partition("::")[0]), "twice")(torch.ones(2)).tolist() == [2, 2]
+    assert getattr(torch.ops, name.partition("::")[0]).twice(torch.ones(2)).tolist() == [2, 2]
