@@ -128,6 +128,8 @@ def test_default_tensor_type(torch):
 def test_print_options(torch):
     torch.set_printoptions(precision=2)
     assert repr(torch.tensor([1 / 3])) == "tensor([0.33])"
+    torch.set_printoptions(profile="long", precision=2)  # no profile: nothing but the precision is set
+    assert repr(torch.tensor([1 / 3])) == "tensor([0.33])"
     torch.set_printoptions(profile="default", sci_mode=True)
     assert repr(torch.tensor([0.5])) == "tensor([5.0000e-01])"
     torch.set_printoptions(profile="default")

@@ -60,14 +60,13 @@ def set_printoptions(
         threshold (float): number of elements above which a tensor is summarised. Default: 1000.
         edgeitems (int): elements shown at both ends of a summarised dimension. Default: 3.
         linewidth (int): characters per line. Default: 80.
-        profile (str): "default", "short" or "full"; the other arguments override it.
+        profile (str): "default", "short" or "full"; the other arguments override it. Another name sets nothing.
         sci_mode (bool): scientific notation always or never. Default: depending on the values.
     """
     options = {}
     if profile is not None:
-        if profile not in _PROFILES:
-            raise ValueError(f"set_printoptions: unknown profile {profile!r}; expected one of {list(_PROFILES)}")
-        options.update(_PROFILES[profile])
+        # As in PyTorch a profile of another name sets nothing: YOLO's programs ask for "long".
+        options.update(_PROFILES.get(profile, {}))
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     options.update({k: v for k, v in given.items() if v is not None})
     options["sci_mode"] = sci_mode
