@@ -6,6 +6,7 @@ switches for determinism and precision are only stored.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from . import _C
@@ -125,16 +126,17 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Stores the precision, without effect: products of float32 matrices are always computed in float32.
+    """Stores "highest", "high" or "medium", without effect: products of float32 matrices are always computed in float32.
 
-    Raises:
-        RuntimeError: not "highest", "high" or "medium".
+    Warns of another precision, which is not stored.
     """
-    if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(
-            f"set_float32_matmul_precision: unknown precision {precision!r}; expected highest, high or medium"
-        )
-    _asked["precision"] = precision
+    if precision in ("highest", "high", "medium"):
+        _asked["precision"] = precision
+        return
+    warnings.warn(
+        f"{precision} is not one of 'highest', 'high', or 'medium'; set_float32_matmul_precision has no effect.",
+        stacklevel=2,
+    )
 
 
 def get_float32_matmul_precision() -> str:
