@@ -196,3 +196,14 @@ def test_kernels_by_key(torch):
         return x * 2
 
     assert torch.ops.mine2.twice(torch.ones(1)).item() == 2
+
+
+def test_a_default_kernel_is_for_all_devices(torch):
+    name = f"rgdefault{torch.__name__}::twice"
+    torch.library.define(name, "(Tensor x) -> Tensor")
+
+    @torch.library.register_kernel(name, "default")
+    def _(x):
+        return x * 2
+
+    assert getattr(torch.ops, name.partition("::")[0]).twice(torch.ones(2)).tolist() == [2, 2]

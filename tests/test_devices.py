@@ -117,6 +117,19 @@ def test_the_default_device_and_blocks(torch, device):
     assert torch.ones(1).device.type == "cpu"
 
 
+def test_legacy_constructors_and_counts_of_steps_stay_on_the_cpu(torch):
+    np = pytest.importorskip("numpy")
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.AdamW([weight])
+    weight.grad = torch.ones(2)
+    with torch.device("meta"):
+        made = [torch.Tensor([1.0]), torch.Tensor(2, 3), torch.FloatTensor(2), torch.Tensor(np.ones(2))]
+        moved = [torch.asarray(np.ones(2)), torch.asarray(torch.ones(2, device="cpu")), torch.asarray([1.0])]
+        optimizer.step()
+    assert {t.device.type for t in made} == {"cpu"} and {t.device.type for t in moved} == {"meta"}
+    assert optimizer.state[weight]["step"].device.type == "cpu" and weight.tolist() != [1, 1]
+
+
 @own
 def test_threads_have_their_own_default_device(torch, device):
     seen = []

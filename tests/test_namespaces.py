@@ -288,7 +288,7 @@ def test_devices_and_libraries_that_are_not_there(torch):
     assert not torch.mps.is_available() and torch.mps.current_allocated_memory() == 0
     with pytest.raises(RuntimeError, match="no MPS"):
         torch.mps.synchronize()
-    for name in ("mkl", "mkldnn", "openmp", "nnpack", "opt_einsum", "cudnn"):
+    for name in ("mkl", "mkldnn", "openmp", "nnpack", "opt_einsum", "cudnn", "cusparselt", "kleidiai"):
         assert getattr(torch.backends, name).is_available() is False
     with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
         pass

@@ -670,3 +670,12 @@ def test_no_attribute_reads_the_body(torch):
         if not callable(value) and value is not None and value is not False and name != "__array_priority__":
             left.append(name)
     assert left == []
+
+
+def test_is_same_size_compares_nested_tensors(torch):
+    nt, plain = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), torch.ones(2)
+    other = torch.nested.nested_tensor([torch.ones(3), torch.ones(2)])
+    assert nt.is_same_size(nt + 1) and not nt.is_same_size(other)
+    for one, two in ((nt, plain), (plain, nt)):
+        with pytest.raises(RuntimeError, match="Expected both self and other to be nested tensors"):
+            one.is_same_size(two)

@@ -128,6 +128,8 @@ def test_default_tensor_type(torch):
 def test_print_options(torch):
     torch.set_printoptions(precision=2)
     assert repr(torch.tensor([1 / 3])) == "tensor([0.33])"
+    torch.set_printoptions(profile="long", precision=2)  # no profile: nothing but the precision is set
+    assert repr(torch.tensor([1 / 3])) == "tensor([0.33])"
     torch.set_printoptions(profile="default", sci_mode=True)
     assert repr(torch.tensor([0.5])) == "tensor([5.0000e-01])"
     torch.set_printoptions(profile="default")
@@ -214,6 +216,32 @@ def test_figures_of_memory_without_cuda(torch):
     assert not torch.xpu.is_available() and torch.xpu.device_count() == 0 and torch.xpu.empty_cache() is None
     with pytest.raises(RuntimeError, match="there is no XPU in rustgrad"):
         torch.xpu.synchronize()
+    assert not torch.mtia.is_available() and torch.mtia.device_count() == 0 and torch.mtia.manual_seed(0) is None
+    with pytest.raises(RuntimeError, match="without MTIA backend"):
+        torch.mtia.current_device()
+
+
+def test_names_of_older_programs(torch):
+    import importlib
+
+    operators = importlib.import_module(f"{torch.__name__}.onnx.operators")
+    x = torch.arange(6.0).reshape(2, 3)
+    assert operators.shape_as_tensor(x).tolist() == [2, 3]
+    assert operators.reshape_from_tensor_shape(x, torch.tensor([3, 2])).shape == (3, 2)
+    weight = torch.ones(3, 3, 1)
+    assert torch.conv_tbc(x[None], weight, torch.zeros(1), 1).equal(x.sum(1).reshape(1, 2, 1))
+    with pytest.warns(FutureWarning, match="deprecated"):
+        assert torch.distributed.reduce_op.SUM == torch.distributed.ReduceOp.SUM
+    extensions = importlib.import_module(f"{torch.__name__}.utils.cpp_extension")
+    assert extensions._get_build_directory("name", False).endswith("name") and extensions.HIP_HOME is None
+    shards = importlib.import_module(f"{torch.__name__}.distributed._shard.sharded_tensor.api")
+    assert not isinstance(x, shards.ShardedTensor)
+    assert importlib.import_module(f"{torch.__name__}.distributed.fsdp._runtime_utils")._reshard
+    split = importlib.import_module(f"{torch.__name__}.distributed.fsdp._common_utils")
+    assert split.clean_tensor_name("a._fsdp_wrapped_module.b._checkpoint_wrapped_module.c") == "a.b.c"
+    for name in ("distributed.fsdp._flat_param", "distributed._tensor.device_mesh", "profiler._memory_profiler"):
+        importlib.import_module(f"{torch.__name__}.{name}")
+    assert torch.backends.cudnn.conv.fp32_precision and torch.backends.cuda.matmul.fp32_precision == "none"
 
 
 def test_modules_of_other_names(torch):
@@ -242,8 +270,9 @@ def test_settings_are_remembered(torch):
     torch.set_float32_matmul_precision("high")
     assert torch.get_float32_matmul_precision() == "high"
     torch.set_float32_matmul_precision("highest")
-    with pytest.raises(RuntimeError, match="expected highest"):
+    with pytest.warns(UserWarning, match="low is not one of 'highest', 'high', or 'medium'"):
         torch.set_float32_matmul_precision("low")
+    assert torch.get_float32_matmul_precision() == "highest"
     with pytest.raises(TypeError, match="must be bool"):
         torch.use_deterministic_algorithms(1)
     assert torch.set_flush_denormal(False) is False and torch.get_num_interop_threads() == 1

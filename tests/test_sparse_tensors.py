@@ -433,3 +433,8 @@ def test_a_sparse_number_scales(torch, s):
     for product in (s * two, two * s):
         assert product.layout == s.layout and torch.equal(product.to_dense(), s.to_dense() * 2)
     assert torch.equal((two * two).to_dense(), torch.tensor(4.0))
+
+
+def test_empty_like_of_a_sparse_tensor_takes_no_memory_format(torch):
+    with pytest.raises(RuntimeError, match="only supported by strided tensors"):
+        torch.empty_like(torch.eye(2).to_sparse(), memory_format=torch.preserve_format)

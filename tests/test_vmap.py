@@ -431,3 +431,7 @@ def test_the_names_of_before_func(torch):
     assert torch._C._debug_only_are_vmap_fallback_warnings_enabled() is not before
     torch._C._debug_only_display_vmap_fallback_warnings(before)
     assert torch._C.has_lapack and not hasattr(torch._C, "no_such_name")
+    assert torch._C._has_xpu is False
+    assert torch._C._dispatch_find_schema_or_throw("aten::add", "Tensor")
+    with pytest.raises(RuntimeError, match="Could not find schema for aten::nothing"):
+        torch._C._dispatch_find_schema_or_throw("aten::nothing", "")

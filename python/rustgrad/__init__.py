@@ -87,6 +87,7 @@ _SUBMODULES = (
     "masked",
     "monitor",
     "mps",
+    "mtia",
     "multiprocessing",
     "nested",
     "nn",
@@ -116,6 +117,7 @@ _LAZY = {
     "GradScaler": "amp",
     "_grouped_mm": "nn._grouped",
     "_scaled_mm": "nn._scaled",
+    "conv_tbc": "nn.functional",
     "autocast": "amp",
     **dict.fromkeys(
         (
@@ -192,7 +194,6 @@ _LAZY = {
     ),
     **dict.fromkeys(
         (
-            "conv_tbc",
             "embedding_renorm_",
             "frobenius_norm",
             "hash_tensor",

@@ -183,8 +183,15 @@ def legacy(dtype, device, args, kwargs):
     return _C.tensor(first, dtype=dtype, device=place)
 
 
+# The kind of device of the default tensor type.
+legacy_home = "cpu"
+
+
 def legacy_new(*args, **kwargs):
-    """`Tensor(...)`: the legacy constructor with the default dtype and on the default device. Of a tensor it is a view."""
+    """`Tensor(...)`: the legacy constructor of the default tensor type. Of a tensor it is a view.
+
+    Default devices and device blocks do not move it; `set_default_tensor_type` does.
+    """
     if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
         return _C.ops["alias"](args[0])
-    return legacy(_C.get_default_dtype(), _C.get_default_device(), args, kwargs)
+    return legacy(_C.get_default_dtype(), legacy_home, args, kwargs)

@@ -145,7 +145,7 @@ def asarray(
 
     Args:
         obj (object): shares its memory with the result if no conversion is needed.
-        dtype, device: of the result. Default: those of `obj`.
+        dtype, device: of the result. Default: those of `obj`, but where another default device is set, that device.
         copy (bool): copy always (True), never (False), or if needed (None).
         requires_grad (bool): whether gradients are recorded. Default: as for `obj`, whose history stays.
 
@@ -156,6 +156,8 @@ def asarray(
     if copy is False and isinstance(obj, _classes_of_numpy("generic")):
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
     shared = _shared(obj, dtype)
+    if device is None and _C.get_default_device().type != "cpu":
+        device = _C.get_default_device()
     if shared is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")

@@ -5,6 +5,7 @@ None of them reaches into the extension module: there is no dispatcher with keys
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import sys
 import traceback
@@ -20,6 +21,11 @@ __all__: list[str] = []
 
 # Classes of TorchScript's graphs: libraries annotate functions with them.
 _TORCHSCRIPT = ("Argument", "Block", "FunctionSchema", "Graph", "Node", "Type", "Value")
+# Libraries of devices and of kernels, which are not used.
+_ABSENT_LIBRARIES = (
+    "_has_cuda _has_cudnn _has_cusparselt _has_eigen_sparse _has_gds _has_kleidiai _has_magma _has_mkldnn _has_mkldnn_acl "
+    "_has_mps _has_xpu"
+)
 # Its types, which are names of the top namespace too.
 _SCRIPT_TYPES = (
     "AnyType AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType FutureType IntType InterfaceType ListType "
@@ -199,6 +205,16 @@ def _is_subclass_like(tensor: Any) -> bool:
     return _engine.dispatched is not None and bool(_engine.dispatched([tensor]))
 
 
+def _find_schema(name: str, overload: str) -> Any:
+    """The overload of an op `namespace::name`. RuntimeError: there is none."""
+    namespace, _, op = name.partition("::")
+    with contextlib.suppress(AttributeError, NotImplementedError):
+        found = getattr(getattr(getattr(rustgrad.ops, namespace), op), overload or "default")
+        if found._schema is not None:
+            return found
+    raise RuntimeError(f"Could not find schema for {name}{'.' if overload else ''}{overload}.")
+
+
 def _names() -> dict[str, Any]:
     names: dict[str, Any] = dict.fromkeys(_SETTINGS, _nothing)
     names.update((name, _of_torchscript(name)) for name in _TORCHSCRIPT)
@@ -211,6 +227,7 @@ def _names() -> dict[str, Any]:
         StorageBase=rustgrad.UntypedStorage,
         _TensorBase=_C.Tensor,
         _DisableTorchDispatch=_DisableTorchDispatch,
+        _dispatch_find_schema_or_throw=_find_schema,
         _dispatch_isTensorSubclassLike=_is_subclass_like,
         _get_dispatch_stack_at=_get_dispatch_stack_at,
         _len_torch_dispatch_stack=_of_modes("_len_torch_dispatch_stack"),
@@ -230,6 +247,7 @@ def _names() -> dict[str, Any]:
         _is_tracing=_false,
         _jit_can_fuse_on_cpu=_false,
         _jit_can_fuse_on_gpu=_false,
+        **dict.fromkeys(_ABSENT_LIBRARIES.split(), False),
         has_lapack=True,
         has_mkl=False,
         has_mkldnn=False,

@@ -69,10 +69,10 @@ class CustomOpDef:
         return f"<CustomOpDef({self._namespace}::{self._name})>"
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
-        """The function for tensors on a device ("cpu", "gpu", "cuda" for "gpu"); None for all. Also a decorator."""
+        """The function for tensors on a device ("cpu", "gpu", "cuda" for "gpu"); None or "default" for all. Also a decorator."""
 
         named = re.findall(r"\w+", (self._schema or "Tensor").partition("->")[0])
-        if device_types is not None and "Tensor" not in named and "Device" not in named:
+        if device_types not in (None, "default") and "Tensor" not in named and "Device" not in named:
             raise ValueError(
                 "Functions without tensor inputs are required to have a `device: torch.device` argument when they have a kernel "
                 "for a device"
@@ -80,7 +80,7 @@ class CustomOpDef:
 
         def decorate(kernel):
             for device in [device_types] if device_types is None or isinstance(device_types, str) else device_types:
-                self._kernels[DEVICES.get(device, device)] = kernel
+                self._kernels[None if device == "default" else DEVICES.get(device, device)] = kernel
             return kernel
 
         return decorate if fn is None else decorate(fn)

@@ -11,7 +11,6 @@ from ._base import Tensor, ops
 from .overrides import overridable
 
 __all__ = [
-    "conv_tbc",
     "embedding_renorm_",
     "frobenius_norm",
     "hash_tensor",
@@ -31,22 +30,6 @@ def _given(out: Tensor | None, result: Tensor) -> Tensor:
     if out.shape != result.shape:
         out.resize_(result.shape)
     return out.copy_(result)
-
-
-@overridable
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """A convolution over time of an input of shape (time, batch, channels), with a weight of shape (width, channels, results).
-
-    RuntimeError where those are not three-dimensional, or `bias` is no vector.
-    """
-    if input.dim() != 3:
-        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
-    if weight.dim() != 3:
-        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
-    if bias.dim() != 1:
-        raise RuntimeError("Bias must be 1-D")
-    found = ops["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return found.permute(2, 0, 1).contiguous()
 
 
 @overridable

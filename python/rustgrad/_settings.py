@@ -6,6 +6,8 @@ switches for determinism and precision are only stored.
 
 from __future__ import annotations
 
+import warnings
+
 from . import _C
 
 TYPE_CHECKING = False
@@ -62,14 +64,13 @@ def set_printoptions(
         threshold (float): number of elements above which a tensor is summarised. Default: 1000.
         edgeitems (int): elements shown at both ends of a summarised dimension. Default: 3.
         linewidth (int): characters per line. Default: 80.
-        profile (str): "default", "short" or "full"; the other arguments override it.
+        profile (str): "default", "short" or "full"; the other arguments override it. Another name sets nothing.
         sci_mode (bool): scientific notation always or never. Default: depending on the values.
     """
     options = {}
     if profile is not None:
-        if profile not in _PROFILES:
-            raise ValueError(f"set_printoptions: unknown profile {profile!r}; expected one of {list(_PROFILES)}")
-        options.update(_PROFILES[profile])
+        # As in PyTorch a profile of another name sets nothing: YOLO's programs ask for "long".
+        options.update(_PROFILES.get(profile, {}))
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     options.update({k: v for k, v in given.items() if v is not None})
     options["sci_mode"] = sci_mode
@@ -128,16 +129,17 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Stores the precision, without effect: products of float32 matrices are always computed in float32.
+    """Stores "highest", "high" or "medium", without effect: products of float32 matrices are always computed in float32.
 
-    Raises:
-        RuntimeError: not "highest", "high" or "medium".
+    Warns of another precision, which is not stored.
     """
-    if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(
-            f"set_float32_matmul_precision: unknown precision {precision!r}; expected highest, high or medium"
-        )
-    _asked["precision"] = precision
+    if precision in ("highest", "high", "medium"):
+        _asked["precision"] = precision
+        return
+    warnings.warn(
+        f"{precision} is not one of 'highest', 'high', or 'medium'; set_float32_matmul_precision has no effect.",
+        stacklevel=2,
+    )
 
 
 def get_float32_matmul_precision() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 
-from . import _C
+from . import _C, _conversions
 from ._C import Tensor
 from ._conversions import legacy
 
@@ -105,3 +105,4 @@ def set_default_tensor_type(t: type | str) -> None:
     )
     _C.set_default_dtype(kind.dtype)
     _C.set_default_device(kind._device)
+    _conversions.legacy_home = kind._device

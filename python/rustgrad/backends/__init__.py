@@ -6,13 +6,31 @@ attributes without effect, and nothing is available.
 
 import contextlib
 
-from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, nnpack, openmp, opt_einsum, quantized
+from . import (
+    cpu,
+    cuda,
+    cudnn,
+    cusparselt,
+    kleidiai,
+    mha,
+    miopen,
+    mkl,
+    mkldnn,
+    mps,
+    nnpack,
+    openmp,
+    opt_einsum,
+    quantized,
+)
 
 __all__ = [
     "cpu",
     "cuda",
     "cudnn",
+    "cusparselt",
+    "kleidiai",
     "mha",
+    "miopen",
     "mkl",
     "mkldnn",
     "mps",

@@ -10,7 +10,13 @@ from typing import NamedTuple
 
 from .._C import Tensor
 
-matmul: SimpleNamespace = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=False)
+matmul: SimpleNamespace = SimpleNamespace(
+    allow_tf32=False,
+    allow_fp16_reduced_precision_reduction=False,
+    allow_bf16_reduced_precision_reduction=False,
+    allow_fp16_accumulation=False,
+    fp32_precision="none",
+)
 # Which implementations of attention are allowed: the operands alone decide which one runs.
 _attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from types import SimpleNamespace
 
 from ._library import stored
 
@@ -12,6 +13,9 @@ benchmark = False
 benchmark_limit: int | None = None
 deterministic = True
 allow_tf32 = False
+fp32_precision = "none"
+conv: SimpleNamespace = SimpleNamespace(fp32_precision="none")
+rnn: SimpleNamespace = SimpleNamespace(fp32_precision="none")
 
 
 def flags(
@@ -29,6 +33,7 @@ def flags(
         benchmark=benchmark,
         deterministic=deterministic,
         allow_tf32=allow_tf32,
+        fp32_precision=fp32_precision,
     )
 
 

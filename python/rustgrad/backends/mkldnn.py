@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from types import SimpleNamespace
 
 from ._library import Verbose as verbose
 from ._library import stored
@@ -13,6 +14,10 @@ VERBOSE_ON: int = 1
 enabled: bool = False
 deterministic: bool = True
 allow_tf32: bool = False
+fp32_precision: str = "none"
+conv: SimpleNamespace = SimpleNamespace(fp32_precision="none")
+matmul: SimpleNamespace = SimpleNamespace(fp32_precision="none")
+rnn: SimpleNamespace = SimpleNamespace(fp32_precision="none")
 
 __all__ = ["VERBOSE_OFF", "VERBOSE_ON", "allow_tf32", "deterministic", "enabled", "flags", "is_available", "verbose"]
 

@@ -8,6 +8,7 @@ then move the memory of tensors. `python -m rustgrad.distributed.run` starts the
 from __future__ import annotations
 
 import os
+import warnings as _warnings
 
 from .._absent import getattr_of as _getattr_of
 from .barriers import (
@@ -197,7 +198,18 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-__getattr__ = _getattr_of(__name__)
+_refuse = _getattr_of(__name__)
+
+
+def __getattr__(name):
+    if name == "reduce_op":  # the old name, of which programs for PyTorch 1 read the members
+        _warnings.warn(
+            "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return ReduceOp
+    return _refuse(name)
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ class MixtureSameFamily(Distribution):
                 f"`mixture_distribution.batch_shape` ({weights}) is not compatible with "
                 f"`component_distribution.batch_shape`({parts[:-1]})"
             )
-        self._num_component = mixture_distribution.param_shape[-1]
+        self._num_component = mixture_distribution.logits.shape[-1]
         if self._num_component != parts[-1]:
             raise ValueError(
                 f"`mixture_distribution component` ({self._num_component}) does not equal "

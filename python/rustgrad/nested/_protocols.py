@@ -93,8 +93,10 @@ class Protocols(_Protocols):
         return self._value.data_ptr() if self.layout is _formats.strided else 0
 
     def is_same_size(self, other: Any) -> bool:
-        """Whether another tensor is nested in the same way."""
-        return self._same(other)
+        """Whether another tensor is nested in the same way. RuntimeError: it is not nested."""
+        from ._tensor import is_same_size
+
+        return is_same_size(self, other)
 
     # --- dtype and device ------------------------------------------------------------------------------------
     def _map_parts(self, move, dtype=None):

@@ -10,7 +10,7 @@ import functools
 from .. import _conversions, _formats
 from .._rule_names import OPERATORS, REFLECTED, answer, name_of, named, op_of, places, swapped
 from . import _elementwise, _products, _reduce, _shape, _strided
-from ._tensor import is_nested, refuse
+from ._tensor import is_nested, is_same_size, refuse
 
 _JAGGED = {
     # dimensions
@@ -93,7 +93,7 @@ _STRIDED = {
 }
 # What a method of the tensor answers, also where it is asked as a function.
 _ANSWERED = (
-    "numel is_floating_point is_complex is_signed is_inference is_conj is_neg is_nonzero get_device is_same_size detach detach_ to cpu"
+    "numel is_floating_point is_complex is_signed is_inference is_conj is_neg is_nonzero get_device detach detach_ to cpu"
 ).split()
 
 
@@ -134,6 +134,7 @@ def _common():
     rules["copy_"] = _elementwise.copy_
     rules["unbind"] = _shape.unbind
     rules["equal"] = _equal
+    rules["is_same_size"] = is_same_size
     rules["resolve_conj"] = rules["resolve_neg"] = _resolved
     return rules
 

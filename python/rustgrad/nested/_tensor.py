@@ -60,6 +60,14 @@ def is_nested(value):
     return isinstance(value, NestedTensor)
 
 
+def is_same_size(self: Any, other: Any) -> bool:
+    """Whether both are nested in the same way. RuntimeError: only one of them is nested."""
+    if is_nested(self) and is_nested(other):
+        return self._same(other)
+    left, right = ("nested" if is_nested(t) else "not nested" for t in (self, other))
+    raise RuntimeError(f"Expected both self and other to be nested tensors. Self is {left}. While Other is {right}.")
+
+
 def refuse(name, layout) -> NoReturn:
     """The error for an op that has no rule for a layout."""
     raise NotImplementedError(

@@ -129,7 +129,7 @@ def check_lr(lr: float | Tensor) -> None:
 
 def step_tensor(value: float = 0.0) -> Tensor:
     """A step count as it is kept in the state: a 0-d float32 tensor on the CPU."""
-    return tensor(float(value), dtype=float32)
+    return tensor(float(value), dtype=float32, device="cpu")
 
 
 def numbers(*names: str, **pairs: tuple[str, str]) -> tuple[tuple[str, str, int | None], ...]:

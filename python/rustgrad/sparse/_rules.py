@@ -98,6 +98,8 @@ def _add_(self, other, *, alpha=1):
 
 def _empty_like(self, *, memory_format=None, **kwargs):
     """Zeros, of the layout `sparse_coo`; of others the pattern of `self` with zeros."""
+    if memory_format is not None:
+        raise RuntimeError("empty_like: memory format option is only supported by strided tensors")
     layout = kwargs.get("layout") or self.layout
     if isinstance(self, CooTensor) or layout is not self.layout:
         return _elementwise.zeros_like(self, **kwargs)

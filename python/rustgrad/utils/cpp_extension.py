@@ -5,6 +5,7 @@ Programs import the names, often to fall back to Python where building fails; wh
 
 from __future__ import annotations
 
+import os
 from typing import Any, NoReturn
 
 from .._absent import getattr_of
@@ -21,7 +22,18 @@ __all__ = [
     "load_inline",
 ]
 
-CUDA_HOME = ROCM_HOME = CUDNN_HOME = None
+CUDA_HOME = ROCM_HOME = HIP_HOME = CUDNN_HOME = None
+
+
+def _find_cuda_home() -> None:
+    """None: nothing is compiled for CUDA."""
+
+
+def _get_build_directory(name: str, verbose: bool) -> str:
+    """Where an extension would be built: programs look there for one, and find none."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    root = os.environ.get("TORCH_EXTENSIONS_DIR") or os.path.join(cache, "torch_extensions")
+    return os.path.join(root, name)
 
 
 def _refuse(name: str) -> NoReturn:

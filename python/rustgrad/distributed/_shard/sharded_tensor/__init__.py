@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ...._absent import getattr_of
-from ..._refusals import refusing_class
+from .api import ShardedTensor
 
 __all__ = ["ShardedTensor"]
 
-ShardedTensor = refusing_class(__name__, "ShardedTensor", "each process has whole tensors.")
 __getattr__ = getattr_of(__name__)
 
 
