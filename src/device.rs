@@ -31,6 +31,14 @@ impl Default for Device {
     }
 }
 
+impl Device {
+    /// The default device where one was chosen: that of the innermost block, or one that is not the CPU.
+    pub fn chosen_default() -> Option<Device> {
+        let chosen = |d: &SmallVec<[Device; 4]>| d.last().copied().filter(|&last| d.len() > 1 || last != Device::Cpu);
+        DEFAULTS.try_with(|d| chosen(&d.borrow())).ok().flatten()
+    }
+}
+
 /// Sets the default device of this thread; enclosing blocks keep theirs.
 pub fn set_default_device(d: Device) {
     DEFAULTS.with_borrow_mut(|all| match all.first_mut() {

@@ -58,6 +58,27 @@ def test_retain_grad(torch):
     assert y.retains_grad and y.grad.tolist() == [4, 8]
 
 
+def test_a_retained_gradient_counts_once_after_a_write(torch):
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    y = x.clone()
+    z = y.view(-1)
+    y.mul_(1)
+    z.retain_grad()
+    z.retain_grad()
+    (z**2).sum().backward()
+    assert z.grad.tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_a_recorded_gradient_is_added_to_in_place(torch):
+    w = leaf(torch, 1.0, 2.0)
+    (w**3).sum().backward(create_graph=True)
+    g = w.grad
+    (w * 2).sum().backward()
+    assert w.grad is g and g.requires_grad and g.tolist() == [5, 14]
+    (w**2).sum().backward(create_graph=True)
+    assert w.grad is not g and w.grad.tolist() == [7, 18]
+
+
 def test_next_functions(torch):
     a, b = leaf(torch, 1.0), leaf(torch, 2.0)
     y = a * b + a

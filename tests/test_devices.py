@@ -98,6 +98,18 @@ def test_blocks_say_where_tensors_are_made(torch, device):
     assert torch.get_default_device() == torch.device("cpu") and torch.ones(1).device.type == "cpu"
 
 
+def test_results_stay_where_their_operands_are(torch):
+    s, t = torch.tensor(2.0), torch.tensor([1.0, 2.0])
+    with torch.device("meta"):
+        results = [s + 1, s * s, s < 1, 2**s, s.clamp(0, 1), torch.where(s > 1, s, 0.0), s.lerp(s, 0.5), t.mean() * 0.5]
+        results += [t.cov(), torch.isin(t, t), torch.multinomial(t, 1), t.view(1, 2).corrcoef(), t.nanmean()]
+        assert {r.device.type for r in results} == {"cpu"}
+        # What has no device of its own, and what is converted, is made on the default one.
+        assert {torch.as_tensor(x).device.type for x in (t, [1], t.numpy())} == {"meta"}
+        assert torch.tensor(t.numpy()).device.type == "meta" and torch.as_tensor(t, device="cpu") is t
+    assert torch.as_tensor(t) is t and torch.as_tensor(torch.empty(2, device="meta")).device.type == "meta"
+
+
 @own
 def test_a_block_ends_with_an_error(torch, device):
     with pytest.raises(ValueError), torch.device(device):

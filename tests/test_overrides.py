@@ -601,3 +601,15 @@ def test_what_can_be_overridden_is_listed(torch):
         assert eval(torch.overrides.resolve_name(found), {"torch": torch}) == found
     assert torch.overrides.is_tensor_method_or_property(torch.Tensor.item)
     assert not torch.overrides.is_tensor_method_or_property(torch.add)
+
+
+def test_data_of_a_parameter_is_plain(torch):
+    """`super().__torch_function__` of a class of parameters is that of parameters, which leaves results as they are."""
+
+    class Loud(torch.nn.Parameter):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    p = Loud(torch.ones(2))
+    assert type(p) is Loud and type(p.data) is type(p.detach()) is torch.Tensor

@@ -490,7 +490,8 @@ pub(crate) fn match_shape_dtype(
 /// Serialises accumulation across threads, so that concurrent backward calls lose no gradients.
 static ACCUMULATE: Mutex<()> = Mutex::new(());
 
-/// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded. `kept`: the caller
+/// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded, and keeps its own history, as in
+/// PyTorch. `kept`: the caller
 /// has another handle to `grad`, which post-hooks see as it is in `.grad`.
 fn accumulate(leaf: &Tensor, mut grad: Tensor, kept: bool) -> Result<()> {
     let lock = || ACCUMULATE.lock().unwrap_or_else(|e| e.into_inner());
@@ -520,7 +521,7 @@ fn accumulate(leaf: &Tensor, mut grad: Tensor, kept: bool) -> Result<()> {
             leaf.set_grad(Some(grad));
             tracer::notify(|t| t.changed(leaf, Change::Grad));
         }
-        Some(old) if !recorded && !old.requires_grad() => {
+        Some(old) if !recorded => {
             let _pinned = (old.pin(), grad.pin());
             (engine_ops().add_)(&old, &grad)?
         }

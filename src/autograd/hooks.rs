@@ -59,7 +59,11 @@ pub fn retain_grad(t: &Tensor) -> Result<()> {
 /// Attaches `retain_grad` to the current node of `t`; called again when history is rebased.
 pub fn attach_retain(t: &Tensor) -> Result<()> {
     if let Some(Edge::Node(node, output)) = super::history::grad_edge(t)? {
-        Node::of_ref(&node).hooks().retains.push((output, Arc::downgrade(&t.0)));
+        let (weak, mut hooks) = (Arc::downgrade(&t.0), Node::of_ref(&node).hooks());
+        // To ask for the edge of a view rebases its history, which comes here before.
+        if !hooks.retains.iter().any(|(o, held)| *o == output && held.ptr_eq(&weak)) {
+            hooks.retains.push((output, weak));
+        }
     }
     Ok(())
 }

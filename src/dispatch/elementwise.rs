@@ -73,7 +73,9 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
     }
     let dtype = dtypes.result().or(first.map(|_| DType::Bool));
     let dtype = dtype.ok_or_else(|| Error::internal("an elementwise op without operands"))?;
-    Ok(Common { dtype, device: device.unwrap_or_default(), first, joined, row_major, complex_number })
+    // Tensors of no dimension on the CPU decide where there are no others, and numbers leave it to the default.
+    let device = device.unwrap_or_else(|| if first.is_some() { Device::Cpu } else { Device::default() });
+    Ok(Common { dtype, device, first, joined, row_major, complex_number })
 }
 
 #[cold]

@@ -150,7 +150,7 @@ pub fn tensor<'py>(
         return Ok(copy.call_method1("requires_grad_", (requires_grad,))?);
     }
     let (dtype, device) = kind_arguments(dtype, device)?;
-    let t = from_data(data, dtype, device.or(source).unwrap_or_default())?;
+    let t = from_data(data, dtype, device.or(Device::chosen_default()).or(source).unwrap_or_default())?;
     super::graph::set_requires_grad(&t, requires_grad)?;
     wrap_bound(py, t)
 }
@@ -173,7 +173,8 @@ pub fn as_tensor<'py>(
         None => array(data)?,
     };
     let Some(t) = shared else { return wrap_bound(py, from_data(data, dtype, device.unwrap_or_default())?) };
-    let (dtype, device) = (dtype.unwrap_or(t.dtype()), device.unwrap_or(t.device()));
+    let device = device.or(Device::chosen_default()).unwrap_or(t.device());
+    let dtype = dtype.unwrap_or(t.dtype());
     if t.dtype() == dtype && t.device() == device {
         warn_if_read_only(data, &t)?;
         return wrap_bound(py, t);

@@ -69,13 +69,20 @@ pub fn note(py: Python, class: *mut PyTypeObject) {
     }
 }
 
+/// Whether a class derives from one that overrides nothing, to which its `super().__torch_function__` comes: the results stay plain.
+fn derives_from_plain(class: &Bound<PyType>) -> bool {
+    let nothing = NOTHING.load(Ordering::Relaxed);
+    let name = intern!(class.py(), "__torch_function__");
+    class.mro().iter().any(|base| base.getattr(name).is_ok_and(|found| found.as_ptr() == nothing))
+}
+
 /// The object of a tensor, with the class of the tensor it was made from.
 pub fn wrap_like(py: Python, tensor: Tensor, model: &Tensor) -> PyResult<*mut PyObject> {
     let live = model.py_object().load(Ordering::Acquire).cast::<PyObject>();
     if active() && !live.is_null() {
         // SAFETY: the pointer is cleared before its object dies, under the interpreter lock that we hold.
         let class = unsafe { Bound::from_borrowed_ptr(py, live) }.get_type();
-        if handler(&class).is_some() {
+        if handler(&class).is_some() && !derives_from_plain(&class) {
             return wrap_as(py, tensor, class.as_ptr().cast());
         }
     }
