@@ -221,7 +221,7 @@ def test_no_attribute_reads_the_body(q):
     known = set(
         "size dim ndimension shape ndim layout _cdata is_same_size resolve_conj resolve_neg pin_memory new_tensor __array_priority__ "
         "__array_wrap__ __dlpack_device__ __setstate__ _register _make_subclass _make_wrapper_subclass __torch_dispatch__ record_stream square_ "
-        "lu stft istft imag allclose "
+        "lu stft istft imag allclose hash_tensor slice_inverse "
         "cholesky eig lstsq qr solve symeig sparse_dim dense_dim sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ smm sspaddmm "
         "coalesce is_coalesced indices _indices _values _nnz values crow_indices col_indices ccol_indices row_indices is_sparse "
         "is_sparse_csr is_mkldnn is_nested is_mps is_xpu is_xla is_mtia is_maia is_ipu is_vulkan".split()

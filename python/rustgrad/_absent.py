@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 # Among more names than this Python does not look for one that is near.
 _FEW = 750

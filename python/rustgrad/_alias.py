@@ -4,16 +4,11 @@
 copies that Python would load from the same files.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 _OWN = __package__
 # Packages that PyTorch brings beside its own, and the modules in its extension module.

@@ -9,13 +9,10 @@ the package imports `_C`, except `autograd`, which drives the engine.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from . import _C
 from ._C import Size, Tensor, device, dtype, ops
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["Size", "Tensor", "device", "dtype", "is_grad_enabled", "ops", "optional_op", "typename"]
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 from ._base import Tensor
 from .overrides import handle_torch_function, has_torch_function
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
 
 __all__: list[str] = []
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ._C import Tensor
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ._C import Tensor
 
 __all__ = [
     "channels_last",

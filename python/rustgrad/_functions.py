@@ -6,20 +6,16 @@ import sys
 import warnings
 from collections.abc import Sequence
 from os import PathLike
+from typing import Any, TypeGuard
 
 from . import _C
 from ._base import Tensor, typename
 from ._C import Size, dtype
 from ._files import map_file
 from ._formats import layout, memory_format
+from ._typing import DeviceLike, Number
 from .overrides import handle_torch_function, overridable
 from .storage import TypedStorage, UntypedStorage
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TypeGuard
-
-    from ._typing import DeviceLike, Number
 
 __all__ = [
     "allclose",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ._base import ops
 from ._C import Tensor
 from .overrides import overridable
 from .return_types import _make
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["histogramdd"]
 

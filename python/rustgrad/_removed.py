@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ._base import Tensor
+from typing import Any, NoReturn
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
+from ._base import Tensor
 
 _INSTEAD = {
     "cholesky": "`torch.linalg.cholesky(A)`; for the upper factor its `.mH`",

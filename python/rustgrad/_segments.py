@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from ._base import ops
 from ._C import Tensor
+from ._typing import Number
 from .overrides import overridable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._typing import Number
 
 __all__ = ["segment_reduce"]
 

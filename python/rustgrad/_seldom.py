@@ -82,7 +82,12 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: 
 
 @overridable
 def hash_tensor(
-    input: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = False, mode: int = 0, out: Tensor | None = None
+    input: Tensor,
+    dim: int | Sequence[int] | None = (),
+    *,
+    keepdim: bool = False,
+    mode: int = 0,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The exclusive or of the bits of elements over dimensions, all by default: floats as float64, others as int64.
 
@@ -100,7 +105,7 @@ def hash_tensor(
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if input.is_complex():
         raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{str(input.dtype)[6:].title()}'")
-    dims = [d % max(input.dim(), 1) for d in ([dim] if isinstance(dim, int) else dim)]
+    dims = [d % max(input.dim(), 1) for d in ([dim] if isinstance(dim, int) else dim or ())]
     if not dims and input.numel() == 0:
         raise RuntimeError(
             "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."

@@ -7,12 +7,9 @@ switches for determinism and precision are only stored.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from . import _C
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = [
     "are_deterministic_algorithms_enabled",

@@ -5,11 +5,9 @@ The module `sparse` is imported by the first call that needs it. Its classes hav
 
 from __future__ import annotations
 
-from . import _formats
+from typing import Any, NoReturn
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
+from . import _formats
 
 # The layout that a method wants, in the words of PyTorch's error.
 _WANTED = {

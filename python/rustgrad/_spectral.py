@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from . import _C
 from ._base import Tensor, ops
 from .overrides import overridable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
 
 __all__ = ["istft", "stft"]
 

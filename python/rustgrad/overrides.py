@@ -11,18 +11,12 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
+from typing import Any, TypeVar
 
 from . import _C
 from ._absent import getattr_of
 from ._C import Size, Tensor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    from ._typing import Self
-
-    F = TypeVar("F", bound=Callable[..., Any])
+from ._typing import Self
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -42,6 +36,7 @@ __all__ = [
     "wrap_torch_function",
 ]
 
+F = TypeVar("F", bound=Callable[..., Any])
 _disabled = _C._disabled_torch_function_impl
 # Classes that override nothing, so that an ordinary call asks no further.
 _PLAIN: set[type] = {Tensor, Size, _C.dtype, _C.device, bool, int, float, complex, str, type(None)}

@@ -11,17 +11,13 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
+from typing import Any
 
 from . import _C
 from ._C import Tensor, ops
 from ._C import dtype as _dtype
 from ._files import map_file, path_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ._typing import DeviceLike, Self
+from ._typing import DeviceLike, Self
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from .._absent import getattr_of as _getattr_of
 from .._C import SavedTensor
 from ._engine import backward, grad
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _LAZY = {
     "Function": "function",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .. import _C
 from .._base import Tensor, ones, ones_like, zeros_like
@@ -15,8 +16,6 @@ from ..overrides import handle_torch_function, has_torch_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from .._typing import GradientEdge
 
 __all__ = ["backward", "grad"]

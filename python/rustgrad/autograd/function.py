@@ -245,11 +245,14 @@ class Function(metaclass=FunctionMeta):
         if holder is not None:
             ctx._wraps = tuple(map(holder.wraps, args))
             ctx._shown = holder.shown(args)
+        # Tensors without memory of their own say themselves whether they require a gradient.
+        asked = holder is not None or _engine.sparse
+        if asked:
             recorded = is_grad_enabled()
             needs = tuple(isinstance(a, Tensor) and a.requires_grad and recorded for a in args)
         # The function's own `jvp` says what forward mode computes.
         ctx.needs_input_grad, modes = _function_begin(args)
-        if holder is not None:
+        if asked:
             ctx.needs_input_grad = needs
         try:
             if separate:

@@ -11,19 +11,14 @@ import functools
 import warnings
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
 
 from .. import _C
 from .._C import _set_grad_enabled, is_grad_enabled
+from .._typing import Self
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, ParamSpec, TypeVar
-
-    from .._typing import Self
-
-    P = ParamSpec("P")
-    R = TypeVar("R")
-
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = [
     "enable_grad",
