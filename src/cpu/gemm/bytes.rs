@@ -117,18 +117,21 @@ enum Reading {
 /// Bytes as numbers of 16 bits.
 ///
 /// # Safety
-/// There are `n` bytes so far apart, and room for as many numbers.
+/// There are `n` bytes so far apart, and room for as many numbers; the processor has the unit's instructions.
 #[inline(always)]
-unsafe fn widen(from: *const u8, apart: usize, n: usize, signed: bool, zero_point: i16, to: *mut i16) {
+unsafe fn widen<U: Pairs>(from: *const u8, apart: usize, n: usize, signed: bool, zero_point: i16, to: *mut i16) {
     // SAFETY: the caller's promise.
     unsafe {
-        match (apart, signed) {
-            (1, true) => (0..n).for_each(|p| *to.add(p) = *from.add(p) as i8 as i16 - zero_point),
-            (1, false) => (0..n).for_each(|p| *to.add(p) = *from.add(p) as i16 - zero_point),
-            (apart, signed) => (0..n).for_each(|p| {
-                let x = *from.wrapping_add(p.wrapping_mul(apart));
-                *to.add(p) = if signed { x as i8 as i16 } else { x as i16 } - zero_point;
-            }),
+        let whole = if apart == 1 { n - n % U::TERMS } else { 0 };
+        let zero = U::splat(zero_point);
+        for p in (0..whole).step_by(U::TERMS) {
+            let at = from.add(p);
+            let x = if signed { U::widen::<true>(at) } else { U::widen::<false>(at) };
+            U::store(to.add(p), U::subtract(x, zero));
+        }
+        for p in whole..n {
+            let x = *from.wrapping_add(p.wrapping_mul(apart));
+            *to.add(p) = if signed { x as i8 as i16 } else { x as i16 } - zero_point;
         }
     }
 }
@@ -159,14 +162,9 @@ impl Job {
             let wide = Temp::<i16>::new(PART[0] * pitch)?;
             let mut held = usize::MAX;
             for part in range {
-                let first = part / across * PART[0];
-                if held != first {
-                    let count = PART[0].min(m - first);
-                    // SAFETY: the operands hold these rows, and the memory has room for them.
-                    (0..count).for_each(|i| unsafe { self.row(first + i, wide.ptr().add(i * pitch), pitch) });
-                    held = first;
-                }
-                self.part(wide.ptr(), pitch, [part / across, part % across]);
+                let at = [part / across, part % across];
+                self.part(Part { job: self, wide: wide.ptr(), pitch, at, fresh: held != at[0] });
+                held = at[0];
             }
             Ok(())
         })
@@ -175,15 +173,15 @@ impl Job {
     /// Widens a row and pads it with zeros.
     ///
     /// # Safety
-    /// There is such a row, and room for `pitch` numbers.
+    /// There is such a row, and room for `pitch` numbers; the processor has the unit's instructions.
     #[inline(always)]
-    unsafe fn row(&self, i: usize, to: *mut i16, pitch: usize) {
+    unsafe fn row<U: Pairs>(&self, i: usize, to: *mut i16, pitch: usize) {
         let k = self.size[2];
         // SAFETY: the caller's promise.
         unsafe {
             match self.reading {
                 Reading::Matrix([down, across]) => {
-                    widen(self.rows.at(i.wrapping_mul(down)), across, k, self.signed[0], self.zero_point, to);
+                    widen::<U>(self.rows.at(i.wrapping_mul(down)), across, k, self.signed[0], self.zero_point, to);
                 }
                 Reading::Windows { of, size, kernel, out, channels } => {
                     let [x, y, image] = [i % out[1], i / out[1] % out[0], i / out[1] / out[0]];
@@ -194,7 +192,7 @@ impl Job {
                         let to = to.add(tap * channels);
                         if row < size[0] && col < size[1] {
                             let at = ((image * size[0] + row) * size[1] + col) * channels;
-                            widen(self.rows.at(at), 1, channels, self.signed[0], self.zero_point, to);
+                            widen::<U>(self.rows.at(at), 1, channels, self.signed[0], self.zero_point, to);
                         } else {
                             (0..channels).for_each(|c| *to.add(c) = 0);
                         }
@@ -205,8 +203,7 @@ impl Job {
         }
     }
 
-    fn part(&self, wide: *const i16, pitch: usize, at: [usize; 2]) {
-        let part = Part { job: self, wide, pitch, at };
+    fn part(&self, part: Part) {
         // SAFETY: the operands hold their elements; the processor has the instructions for which `isa` stands.
         unsafe {
             match (isa(), self.signed[1]) {
@@ -225,13 +222,15 @@ impl Job {
     }
 }
 
-/// A part of the product, and its rows, so far apart.
+/// A part of the product, and room for its rows, so far apart.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     job: &'a Job,
-    wide: *const i16,
+    wide: *mut i16,
     pitch: usize,
     at: [usize; 2],
+    /// Its rows are still to be widened.
+    fresh: bool,
 }
 
 impl Part<'_> {
@@ -241,6 +240,11 @@ impl Part<'_> {
     unsafe fn run<U: Pairs, const SIGNED: bool>(self) {
         let (at, [m, n, _]) = (self.at, self.job.size);
         let [rows, cols] = [0, 1].map(|d| at[d] * PART[d]..(at[d] * PART[d] + PART[d]).min([m, n][d]));
+        if self.fresh {
+            // SAFETY: the operands hold these rows, and there is room for them.
+            rows.clone()
+                .for_each(|i| unsafe { self.job.row::<U>(i, self.wide.add(i % PART[0] * self.pitch), self.pitch) });
+        }
         let mut i = rows.start;
         while i < rows.end {
             let tall = match rows.end - i {
@@ -274,7 +278,7 @@ impl Part<'_> {
     #[inline(always)]
     unsafe fn tile<U: Pairs, const SIGNED: bool, const R: usize, const C: usize>(&self, i: usize, j: usize) {
         let (job, k) = (self.job, self.job.size[2]);
-        let row = |r: usize| self.wide.wrapping_add((i % PART[0] + r) * self.pitch);
+        let row = |r: usize| self.wide.wrapping_add((i % PART[0] + r) * self.pitch).cast_const();
         let column = |c: usize| job.columns.at((j + c).wrapping_mul(job.apart)).cast_const();
         // SAFETY: rows are padded to whole vectors; of columns, the last part of a vector is copied.
         unsafe {

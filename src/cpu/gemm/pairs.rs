@@ -3,12 +3,17 @@
 /// Vectors of 16-bit terms, whose products are summed in pairs.
 ///
 /// # Safety
-/// The functions read `TERMS` numbers; the processor has the instructions.
+/// The functions read or write `TERMS` numbers; the processor has the instructions.
 pub(super) unsafe trait Pairs {
     type Vector: Copy;
     const TERMS: usize;
     unsafe fn zero() -> Self::Vector;
     unsafe fn load(at: *const i16) -> Self::Vector;
+    unsafe fn splat(x: i16) -> Self::Vector;
+    /// Of terms.
+    unsafe fn subtract(x: Self::Vector, y: Self::Vector) -> Self::Vector;
+    /// Writes terms.
+    unsafe fn store(at: *mut i16, x: Self::Vector);
     unsafe fn widen<const SIGNED: bool>(at: *const u8) -> Self::Vector;
     /// `sum` and the products of neighbours, in lanes of 32 bits.
     unsafe fn add_products(sum: Self::Vector, x: Self::Vector, y: Self::Vector) -> Self::Vector;
@@ -30,6 +35,19 @@ unsafe impl Pairs for Portable {
     unsafe fn load(at: *const i16) -> [i32; 16] {
         // SAFETY: the caller's promise.
         std::array::from_fn(|l| unsafe { *at.add(l) } as i32)
+    }
+    #[inline(always)]
+    unsafe fn splat(x: i16) -> [i32; 16] {
+        [x.into(); 16]
+    }
+    #[inline(always)]
+    unsafe fn subtract(x: [i32; 16], y: [i32; 16]) -> [i32; 16] {
+        std::array::from_fn(|l| x[l] - y[l])
+    }
+    #[inline(always)]
+    unsafe fn store(at: *mut i16, x: [i32; 16]) {
+        // SAFETY: the caller's promise.
+        x.iter().enumerate().for_each(|(l, &x)| unsafe { *at.add(l) = x as i16 });
     }
     #[inline(always)]
     unsafe fn widen<const SIGNED: bool>(at: *const u8) -> [i32; 16] {
@@ -71,6 +89,21 @@ mod x86 {
             unsafe { _mm256_loadu_si256(at.cast()) }
         }
         #[inline(always)]
+        unsafe fn splat(x: i16) -> __m256i {
+            // SAFETY: as above.
+            unsafe { _mm256_set1_epi16(x) }
+        }
+        #[inline(always)]
+        unsafe fn subtract(x: __m256i, y: __m256i) -> __m256i {
+            // SAFETY: as above.
+            unsafe { _mm256_sub_epi16(x, y) }
+        }
+        #[inline(always)]
+        unsafe fn store(at: *mut i16, x: __m256i) {
+            // SAFETY: as above.
+            unsafe { _mm256_storeu_si256(at.cast(), x) }
+        }
+        #[inline(always)]
         unsafe fn widen<const SIGNED: bool>(at: *const u8) -> __m256i {
             // SAFETY: as above.
             unsafe {
@@ -108,6 +141,21 @@ mod x86 {
         unsafe fn load(at: *const i16) -> __m512i {
             // SAFETY: as above.
             unsafe { _mm512_loadu_si512(at.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn splat(x: i16) -> __m512i {
+            // SAFETY: as above.
+            unsafe { _mm512_set1_epi16(x) }
+        }
+        #[inline(always)]
+        unsafe fn subtract(x: __m512i, y: __m512i) -> __m512i {
+            // SAFETY: as above.
+            unsafe { _mm512_sub_epi16(x, y) }
+        }
+        #[inline(always)]
+        unsafe fn store(at: *mut i16, x: __m512i) {
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_si512(at.cast(), x) }
         }
         #[inline(always)]
         unsafe fn widen<const SIGNED: bool>(at: *const u8) -> __m512i {
