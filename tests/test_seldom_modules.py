@@ -96,3 +96,14 @@ def test_throughput(torch, module, tmp_path):
     with pytest.raises(AttributeError):
         bench.benchmark(1, 100, 1)
     assert module("utils.throughput_benchmark").format_time(time_ms=2) == "2.000ms"
+
+
+def test_cuda_code_is_not_run(torch, module):
+    jiterator = module("cuda.jiterator")
+    code = "template <typename T> T one(T x) { return x; } template <typename T> T two(T x) { return one(x); }"
+    function = jiterator._create_jit_fn(code, alpha=1.0)
+    assert function.kernel_name == "two" and function.kwargs_dict == {"alpha": 1.0}
+    with pytest.raises(AssertionError, match="only supported on CUDA"):
+        function(torch.ones(2))
+    with pytest.raises(Exception, match="Couldn't parse code"):
+        jiterator._create_jit_fn("nothing")
