@@ -10,10 +10,9 @@ import importlib.machinery
 import io
 import linecache
 import os
-import pickle
 import platform
 import sys
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -23,18 +22,17 @@ from typing import IO, Any
 
 from .._file_reader import PyTorchFileWriter
 from .._own import OWN
-from ..serialization import _Writer
 from ..utils.hooks import RemovableHandle
 from ._digraph import DiGraph
+from ._errors import _DISALLOWED_MODULES, EmptyMatchError, PackagingError, PackagingErrorReason
 from ._mangling import demangle, is_mangled
+from ._package_pickler import PackagePickler
 from .find_file_dependencies import find_files_source_depends_on
 from .glob_group import GlobGroup, GlobPattern
-from .importer import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, attribute, sys_importer
+from .importer import Importer, OrderedImporter, sys_importer
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError", "PackagingErrorReason"]
 
-# Modules of Python's library that a package may use only where the program says so, since they reach far.
-_DISALLOWED_MODULES = ["sys", "io"]
 _MOCK_IMPL = """\
 from _mock import MockedObject
 def __getattr__(attr: str):
@@ -52,98 +50,11 @@ class _Action(Enum):
     MOCK_MODULE = "the module of mocks"
 
 
-class PackagingErrorReason(Enum):
-    """Why a module cannot be packaged."""
-
-    IS_EXTENSION_MODULE = "Module is a C extension module. torch.package supports Python modules only."
-    NO_DUNDER_FILE = "Module had no __file__ defined."
-    SOURCE_FILE_NOT_FOUND = "Module had a __file__, but we could not find it in your filesystem."
-    DEPENDENCY_RESOLUTION_FAILED = "Dependency resolution failed."
-    NO_ACTION = "Module did not match against any action pattern. Extern, mock, or intern it."
-    DENIED = "Module was denied by a pattern."
-    MOCKED_BUT_STILL_USED = (
-        "Module was mocked out, but is still being used in the package. Please intern or extern the mocked modules if "
-        "objects are supposed to be in the package."
-    )
-
-    def __repr__(self) -> str:
-        return f"<PackagingErrorReason.{self.name}>"
-
-
-class EmptyMatchError(Exception):
-    """A pattern with `allow_empty=False` matched no module."""
-
-
-class PackagingError(Exception):
-    """Modules that cannot be packaged: the message lists all by reason, `dependency_graph` has what needs them."""
-
-    def __init__(self, dependency_graph: DiGraph, debug: bool = False) -> None:
-        broken = defaultdict(list)
-        for name, facts in dependency_graph.nodes.items():
-            if "error" in facts:
-                broken[facts["error"]].append(name)
-        text = "\n"
-        for reason, names in broken.items():
-            text += f"* {reason.value}\n"
-            for name in names:
-                text += f"    {name}\n"
-                context = dependency_graph.nodes[name].get("error_context")
-                if context is not None:
-                    text += f"      Context: {context}\n"
-                if name in _DISALLOWED_MODULES:
-                    text += (
-                        f"      Note: `{name}` reaches far into the system, so it is no external module by default. "
-                    )
-                    text += f'If the package needs it, call PackageExporter.extern("{name}").\n'
-                if debug:
-                    text += f"      A path to {name}: {' -> '.join(dependency_graph.first_path(name))}\n"
-        if not debug:
-            text += "\nSet debug=True when invoking PackageExporter for a visualization of where broken modules are coming from!\n"
-        self.dependency_graph = dependency_graph
-        super().__init__(text)
-
-
 @dataclass
 class _Rule:
     action: _Action
     allow_empty: bool
     matched: bool = False
-
-
-class _Pickler(_Writer, pickle._Pickler):  # type: ignore[misc, name-defined]
-    """A checkpoint's pickler, which finds classes through an importer and notes what it names."""
-
-    def __init__(self, exporter: PackageExporter, file: IO[bytes], protocol: int) -> None:
-        super().__init__(file, protocol)
-        self.exporter, self.storages = exporter, exporter._storages
-        self.named: dict[str, list[str]] = {}
-
-    def persistent_id(self, obj: Any) -> Any:
-        if not isinstance(obj, type) and hasattr(type(obj), "__reduce_package__"):
-            reduced = self.exporter._reduced
-            if id(obj) not in reduced:
-                # With the object, so that no other gets its id.
-                reduced[id(obj)] = (("reduce_package", id(obj), *obj.__reduce_package__(self.exporter)), obj)
-            return reduced[id(obj)][0]
-        return super().persistent_id(obj)
-
-    def save_global(self, obj: Any, name: str | None = None) -> None:
-        where = self.place_of(obj, name)
-        if where is None:
-            try:
-                where = self.exporter.importer.get_name(obj, name)
-            except (ObjNotFoundError, ObjMismatchError) as error:
-                raise pickle.PicklingError(f"Can't pickle {obj}: {error}") from error
-        # Names of Python 2 are for checkpoints, whose pickles are of protocol 2.
-        module, name = where[0].replace("__builtin__", "builtins").replace("copy_reg", "copyreg"), where[1]
-        self.named.setdefault(module, []).append(name)
-        parent, _, last = name.rpartition(".")
-        if parent:
-            found = attribute(self.exporter.importer.import_module(module), parent)
-            self.save_reduce(getattr, (found, last))
-        else:
-            self.write(b"c" + f"{module}\n{name}\n".encode())
-        self.memoize(obj)
 
 
 Hook = Callable[["PackageExporter", str], None]
@@ -365,7 +276,7 @@ class PackageExporter:
         if pickle_protocol not in (3, 4):
             raise AssertionError(f"torch.package only supports pickle protocols 3 and 4, got {pickle_protocol}")
         data = io.BytesIO()
-        pickler = _Pickler(self, data, pickle_protocol)
+        pickler = PackagePickler(self, data, pickle_protocol)
         pickler.dump(obj)
         for storage, place in list(self._storages.items())[self._written_storages :]:
             self.zip_file.write_record(f".data/{place}.storage", storage.cpu(), storage.nbytes())
