@@ -54,7 +54,7 @@ def test_backward_counts_each_gradient(torch, count):
         x = torch.randn(2, 4, 8, 8, requires_grad=True)
         one = 2 * 2 * size * layer.weight.numel()
         found = by_name(count(lambda: layer(x).sum().backward()).get_flop_counts()["Global"])  # noqa: B023
-        assert found == {"aten.convolution": 2 * one, "aten.convolution_backward": one}
+        assert found == {"aten.convolution": 2 * one, "aten.convolution_backward": layer.groups * one}
     q = torch.randn(1, 2, 4, 8, requires_grad=True)
     attention = torch.nn.functional.scaled_dot_product_attention
     assert count(lambda: attention(q, q, q).sum().backward()).get_total_flops() == 7 * 2 * 2 * 4 * 4 * 8
@@ -91,8 +91,6 @@ def test_formulas_of_programs(torch, count):
     register = module_of(torch, "flop_counter").register_flop_formula
     with pytest.raises(ValueError, match="expected each target to be OpOverloadPacket"):
         register(aten.exp.default)(lambda shape, out_shape: 1)
-    with pytest.raises(NotImplementedError, match="shapes"):
-        register(aten.exp, get_raw=True)
 
 
 def test_which_modules_run(torch):
@@ -142,3 +140,43 @@ def test_weak_keys_by_identity(torch):
         del found[a]
     with pytest.raises(TypeError):
         found[3] = 1
+
+
+def test_formulas_by_op(torch, count):
+    flops = module_of(torch, "flop_counter")
+    a, b = torch.ones(2, 3), torch.ones(3, 4)
+    assert flops.flop_registry[torch.ops.aten.mm](a, b, out_val=a @ b) == flops.mm_flop((2, 3), (3, 4)) == 48
+    # Heads of keys and values may be fewer than those of queries.
+    assert flops.sdpa_flop_count((2, 4, 5, 6), (2, 2, 7, 6), (2, 2, 7, 3)) == 5040
+    assert flops.sdpa_backward_flop_count((2, 4, 5, 3), (2, 4, 5, 6), (2, 2, 7, 6), (2, 2, 7, 3)) == 13440
+    assert flops.conv_flop_count([1, 2, 5], [3, 2, 2], [1, 3, 4], True) == 120
+    for wrong in (lambda: flops.mm_flop((2, 3), (4, 5)), lambda: flops.bmm_flop((1, 2, 3), (2, 3, 4))):
+        with pytest.raises(AssertionError):
+            wrong()
+    with pytest.raises(RuntimeError, match="duplicate registrations for aten.mm"):
+        flops.register_flop_formula(torch.ops.aten.mm)(lambda *shapes, out_shape: 1)
+
+    def raw(x, other, out_val=None):
+        return int(x.sum()) * out_val.numel()
+
+    raw._get_raw = True
+    mode = count(lambda: (a @ b, b.sin()), custom_mapping={torch.ops.aten.mm: raw})
+    assert mode.get_total_flops() == 6 * 8
+
+
+@pytest.mark.parametrize("transposed, groups, total", [(False, 1, 69120), (False, 4, 34560), (True, 2, 145152)])
+def test_gradients_of_grouped_convolutions(torch, count, transposed, groups, total):
+    # As in PyTorch, groups do not make the gradient of the weight less.
+    layer = (torch.nn.ConvTranspose2d if transposed else torch.nn.Conv2d)(4, 8, 3, groups=groups, padding=1, stride=2)
+    x = torch.randn(2, 4, 9, 7, requires_grad=True)
+    assert count(lambda: layer(x).sum().backward()).get_total_flops() == total
+
+
+def test_formulas_of_arguments(torch, count):
+    flops, op = module_of(torch, "flop_counter"), torch.ops.aten.cumsum
+    try:
+        flops.register_flop_formula(op, get_raw=True)(lambda x, dim, out_val=None, **options: x.shape[dim])
+        assert count(lambda: torch.ones(2, 5).cumsum(1)).get_flop_counts()["Global"] == {op: 5}
+    finally:
+        flops.flop_registry.pop(op)
+        getattr(flops, "_raw", {}).pop(op, None)

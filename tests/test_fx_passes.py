@@ -228,3 +228,24 @@ def _has(name):
     import importlib.util
 
     return importlib.util.find_spec(name) is not None
+
+
+def test_fake_tensors_of_nodes():
+    torch = target.torch
+    from rustgrad._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+    from rustgrad.fx.passes.fake_tensor_prop import FakeTensorProp
+
+    class Parts(nn.Module):
+        def forward(self, x, k):
+            a, b = x.chunk(2)
+            return (a + b).relu_(), x.size(0) * k
+
+    graph = torch.fx.symbolic_trace(Parts())
+    mode = FakeTensorMode()
+    result, number = FakeTensorProp(graph, mode).propagate(torch.ones(4, 3), 5)
+    assert isinstance(result, FakeTensor) and result.shape == (2, 3) and number == 20
+    found = {node.name: node.meta["val"] for node in graph.graph.nodes}
+    assert all(isinstance(t, FakeTensor) and t.fake_mode is mode for t in (found["x"], *found["chunk"], found["relu_"]))
+    assert found["size"] == 4 and found["chunk"][0].shape == (2, 3)
+    with pytest.raises(AssertionError, match="convert all Tensors to FakeTensors"):
+        FakeTensorProp(torch.fx.symbolic_trace(nn.Linear(3, 2))).propagate(torch.ones(1, 3))

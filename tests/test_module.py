@@ -341,3 +341,20 @@ def test_attributes_are_not_asked_what_they_are(torch):
     net = torch.nn.Linear(1, 1)
     net.args = Settings(lr=0.1)
     assert net.args.lr == 0.1 and list(net.state_dict()) == ["weight", "bias"]
+
+
+def test_names_with_gaps_in_lists(torch):
+    nn = torch.nn
+    model = nn.Module()
+    model.list, model.steps = nn.ModuleList([nn.ReLU(), nn.Tanh()]), nn.Sequential(nn.ReLU(), nn.Tanh())
+    for name in ("list", "steps"):
+        model.set_submodule(f"{name}.8", nn.Sigmoid())
+    # A list looks for its names, a sequence counts.
+    for index in (2, -1):
+        assert type(model.steps[index]) is nn.Sigmoid
+        with pytest.raises(KeyError, match="2"):
+            model.list[index]
+    model.list[2] = nn.ELU()
+    assert list(model.list._modules) == ["0", "1", "8", "2"] and type(model.list[2]) is nn.ELU
+    del model.list[0:2]
+    assert [type(m) for m in model.list] == [nn.Sigmoid, nn.ELU] and list(model.list._modules) == ["0", "1"]

@@ -95,6 +95,7 @@ _SUBMODULES = (
     "ops",
     "optim",
     "overrides",
+    "package",
     "profiler",
     "quantization",
     "quasirandom",

@@ -110,7 +110,9 @@ class PyTorchFileWriter:
 
     def write_end_of_file(self) -> None:
         """Adds the version and the order of bytes, and ends the file."""
-        for name, text in ("version", f"{self._version}\n"), ("byteorder", "little"):
+        # Packages and archives of TorchScript in them keep what is no resource in `.data`.
+        hidden = ".data/" if any(name.startswith(".data/") for name in self._records) else ""
+        for name, text in (f"{hidden}version", f"{self._version}\n"), ("byteorder", "little"):
             if name not in self._records:
                 self.write_record(name, text, len(text))
         self._archive.close()

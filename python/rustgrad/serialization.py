@@ -143,16 +143,20 @@ class _Writer:
             return made
         return (_utils._rebuild_from_type_v2, (made[0], type(t), made[1], state))
 
-    def save_global(self, obj, name=None):
+    def place_of(self, obj, name):
+        """The module and name of PyTorch's under which an object is written, or None."""
         module = getattr(obj, "__module__", None)
         if isinstance(obj, _Name):
-            where = (obj.module, obj.name)
-        elif isinstance(obj, _C.dtype):
-            where = ("torch", name)
-        else:
-            where = self.names.get(obj)
+            return (obj.module, obj.name)
+        if isinstance(obj, _C.dtype):
+            return ("torch", name)
+        where = self.names.get(obj)
         if where is None and isinstance(module, str) and torch_name(module) != module:
             where = (torch_name(module), name or obj.__qualname__)
+        return where
+
+    def save_global(self, obj, name=None):
+        where = self.place_of(obj, name)
         if where is None:
             super().save_global(obj, name)
             return

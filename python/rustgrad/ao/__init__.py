@@ -1,4 +1,4 @@
-"""`rustgrad.ao`: the namespace of quantisation, which is not here."""
+"""`rustgrad.ao`: the namespaces of quantisation and pruning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from .._absent import absent as _absent
 
-__all__ = ["nn", "quantization"]
+__all__ = ["nn", "pruning", "quantization"]
 
 
 def __getattr__(name: str) -> Any:

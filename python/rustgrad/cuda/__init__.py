@@ -352,7 +352,7 @@ def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) 
 
 
 def __getattr__(name: str) -> object:
-    if name in ("amp", "comm", "graphs", "memory", "nvtx", "profiler", "random", "streams"):
+    if name in ("amp", "comm", "graphs", "gds", "jiterator", "memory", "nccl", "nvtx", "profiler", "random", "streams"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "_initialized":  # asked by code that keeps the generator's state around a checkpointed block
         return is_initialized()

@@ -43,7 +43,7 @@ __all__ = [
     "symbolic_trace",
     "wrap",
 ]
-_SUBMODULES = ("annotate", "experimental", "operator_schemas", "passes", "traceback")
+_SUBMODULES = ("annotate", "config", "experimental", "operator_schemas", "passes", "tensor_type", "traceback")
 
 
 def __getattr__(name: str) -> Any:

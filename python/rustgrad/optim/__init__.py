@@ -49,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("_functional", "_multi_tensor", "swa_utils"):
+    if name in ("_functional", "_multi_tensor", "functional", "swa_utils"):
         return importlib.import_module(f"{__name__}.{name}")
     raise _absent(__name__, name)
 

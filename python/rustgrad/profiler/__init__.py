@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from .._absent import getattr_of
 from ._events import EventList, FunctionEvent, FunctionEventAvg
 from ._profile import (
@@ -34,7 +37,13 @@ def kineto_available() -> bool:
     return False
 
 
-__getattr__ = getattr_of(__name__)
+def __getattr__(name: str) -> Any:
+    if name == "itt":
+        return importlib.import_module(f"{__name__}.itt")
+    return _elsewhere(name)
+
+
+_elsewhere = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ from .._C import Tensor
 _SUBMODULES = (
     "_foreach_utils",
     "_pytree",
+    "backcompat",
     "benchmark",
     "checkpoint",
     "collect_env",
@@ -92,6 +93,8 @@ def _poison(leaf):
 
 
 def __getattr__(name: str) -> Any:
+    if name == "ThroughputBenchmark":
+        return importlib.import_module(f"{__name__}.throughput_benchmark").ThroughputBenchmark
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     return _elsewhere(name)

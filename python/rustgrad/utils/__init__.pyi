@@ -9,9 +9,10 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['benchmark', 'checkpoint', 'collect_env', 'cpp_extension', 'data', 'deterministic', 'dlpack', 'flop_counter', 'hooks', 'model_zoo', 'module_tracker', 'safetensors', 'set_module', 'swap_tensors', 'weak']
+__all__ = ['backcompat', 'benchmark', 'checkpoint', 'collect_env', 'cpp_extension', 'data', 'deterministic', 'dlpack', 'flop_counter', 'hooks', 'model_zoo', 'module_tracker', 'safetensors', 'set_module', 'swap_tensors', 'weak']
 from rustgrad.utils import _foreach_utils as _foreach_utils
 from rustgrad.utils import _pytree as _pytree
+from rustgrad.utils import backcompat as backcompat
 from rustgrad.utils import benchmark as benchmark
 from rustgrad.utils import checkpoint as checkpoint
 from rustgrad.utils import collect_env as collect_env

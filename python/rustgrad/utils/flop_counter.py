@@ -17,9 +17,29 @@ from typing import Any
 from .. import _C
 from .._ops import OpOverloadPacket, ops
 from .._typing import Self
+from ._flop_formulas import (
+    addmm_flop,
+    baddbmm_flop,
+    bmm_flop,
+    conv_backward_flop,
+    conv_flop,
+    conv_flop_count,
+    conv_weight_flop,
+    flop_registry,
+    get_shape,
+    mm_flop,
+    sdpa_backward_flop,
+    sdpa_backward_flop_count,
+    sdpa_flop,
+    sdpa_flop_count,
+    shape_wrapper,
+)
+from ._python_dispatch import TorchDispatchMode
 from .module_tracker import ModuleTracker
 
-__all__ = ["FlopCounterMode", "register_flop_formula"]
+__all__ = ["FlopCounterMode", "addmm_flop", "baddbmm_flop", "bmm_flop", "conv_backward_flop", "conv_flop", "conv_flop_count",
+           "flop_registry", "get_shape", "mm_flop", "register_flop_formula", "sdpa_backward_flop",
+           "sdpa_backward_flop_count", "sdpa_flop", "sdpa_flop_count", "shape_wrapper"]  # fmt: skip
 
 # A call in the log of ops: `mm(f32[2,3] cpu, f32[3,4] cpu) -> f32[2,4] cpu`.
 _CALL = re.compile(r"([\w.]+)\((.*)\) -> (.*)")
@@ -41,8 +61,7 @@ def _convolution(call):
 
 def _weight_gradient(call):
     grad, x = call.shapes[:2]
-    places = x if "True" in call.words else grad
-    return 2 * places[0] * math.prod(places[2:]) * math.prod(call.lists[0])
+    return conv_weight_flop(grad, x, call.lists[0][2:], "True" in call.words)
 
 
 def _attention(call):
@@ -70,7 +89,9 @@ _FORMULAS: dict[str, tuple[str, Callable[[_Call], int]]] = {
         _attention_backward,
     ),
 }
+# What programs registered, by name: formulas of shapes, and those of the arguments themselves.
 _registered: dict[str, tuple[Any, Callable[..., int]]] = {}
+_raw: dict[Any, Callable[..., int]] = {}
 
 
 class _Call:
@@ -94,23 +115,48 @@ def _named(op):
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """A decorator: `formula(*shapes, out_shape=shape)` counts the operations of an op, or of each of a list.
 
+    With `get_raw`, `formula(*args, out_val=result, **kwargs)` is given what the op is.
+
     Raises:
         ValueError: a target is no op of `torch.ops` without its overload.
-        NotImplementedError: `get_raw` asks for tensors instead of shapes.
+        RuntimeError: an op has a formula.
     """
-    if get_raw:
-        raise NotImplementedError("register_flop_formula: formulas get shapes here; expected get_raw=False")
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
+        of_tensors = formula if get_raw else shape_wrapper(formula)
         for op in targets if isinstance(targets, (list, tuple)) else [targets]:
             if not isinstance(op, OpOverloadPacket):
                 raise ValueError(
                     f"register_flop_formula(targets): expected each target to be OpOverloadPacket, got {op}"
                 )
-            _registered[_named(op)] = (op, formula)
-        return formula
+            if op in flop_registry:
+                raise RuntimeError(f"duplicate registrations for {op}")
+            flop_registry[op] = of_tensors
+            if get_raw:
+                _raw[op] = formula
+            else:
+                _registered[_named(op)] = (op, formula)
+        return of_tensors
 
     return register
+
+
+class _Arguments(TorchDispatchMode):
+    """Counts the ops that have a formula of their arguments, which the log does not have."""
+
+    def __init__(self, counter: FlopCounterMode, formulas: dict[Any, Callable[..., int]]) -> None:
+        super().__init__()
+        self.counter, self.formulas = counter, formulas
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        op = func._overloadpacket
+        if op in self.formulas:
+            flops = self.formulas[op](*args, **kwargs, out_val=result)
+            for parent in self.counter.parents:
+                self.counter.flop_counts[parent][op] += flops
+        return result
 
 
 class FlopCounterMode(ModuleTracker):
@@ -137,9 +183,10 @@ class FlopCounterMode(ModuleTracker):
             warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
         self.depth, self.display, self._running = depth, display, False
         self.flop_counts: dict[str, dict[Any, int]] = {}
-        self._custom = {_named(op): (op, formula) for op, formula in (custom_mapping or {}).items()}
-        if any(getattr(formula, "_get_raw", False) for _, formula in self._custom.values()):
-            raise NotImplementedError("FlopCounterMode: formulas get shapes here; expected none with `_get_raw`")
+        given = (custom_mapping or {}).items()
+        self._custom = {_named(op): (op, f) for op, f in given if not getattr(f, "_get_raw", False)}
+        self._custom_raw = {op: f for op, f in given if getattr(f, "_get_raw", False)}
+        self._arguments: _Arguments | None = None
 
     def _count(self):
         """Adds the calls since the last time to the modules that were running."""
@@ -148,6 +195,8 @@ class FlopCounterMode(ModuleTracker):
             if match is None:
                 continue
             name, call = match[1].split(".")[0], _Call(match[2], match[3])
+            if self._arguments and any(_named(op) == name for op in self._arguments.formulas):
+                continue
             if name in self._custom or name in _registered:
                 op, formula = self._custom.get(name) or _registered[name]
                 flops = formula(*call.shapes, out_shape=call.results[0] if call.results else ())
@@ -175,6 +224,8 @@ class FlopCounterMode(ModuleTracker):
     def __enter__(self) -> Self:
         self.flop_counts = defaultdict(Counter)
         self._running = True
+        formulas = {**_raw, **self._custom_raw}
+        self._arguments = _Arguments(self, formulas).__enter__() if formulas else None
         _C._start_op_log()
         return super().__enter__()
 
@@ -183,6 +234,8 @@ class FlopCounterMode(ModuleTracker):
     ) -> None:
         super().__exit__(exc_type, exc_value, traceback)
         self._count()
+        if self._arguments:
+            self._arguments.__exit__(exc_type, exc_value, traceback)
         self._running = False
         self.parents = {"Global"}
         if self.display:

@@ -11,7 +11,7 @@ from . import utils as utils
 
 __all__ = ["shape_prop", "utils"]
 _SUBMODULES = frozenset(
-    "annotate_getitem_nodes dialect graph_drawer graph_manipulation infra operator_support param_fetch pass_manager split_module "
+    "annotate_getitem_nodes dialect fake_tensor_prop graph_drawer graph_manipulation infra operator_support param_fetch pass_manager split_module "
     "split_utils tools_common".split()
 )
 _absent = getattr_of(__name__)

@@ -48,12 +48,16 @@ class _Indexed(Module):
         """Where the child of an index is: PyTorch's name, which subclasses use."""
         return self._key(idx)
 
-    def _key(self, idx):
+    def _place(self, idx):
+        """An index as a number from 0."""
         idx = operator.index(idx)
         size = len(self)
         if not -size <= idx < size:
             raise IndexError(f"index {idx} is out of range")
-        return list(self._modules)[idx]
+        return idx % size
+
+    def _key(self, idx):
+        return list(self._modules)[self._place(idx)]
 
     def _keys(self, idx):
         return list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
@@ -181,6 +185,13 @@ class ModuleList(_Indexed):
         super().__init__()
         if modules is not None:
             self.extend(modules)
+
+    # By name, not by place: they differ where a name was left out, as `set_submodule` can.
+    def _key(self, idx):
+        return str(self._place(idx))
+
+    def _keys(self, idx):
+        return [str(k) for k in range(len(self))[idx]] if isinstance(idx, slice) else [self._key(idx)]
 
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):

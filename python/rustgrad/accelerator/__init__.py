@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import gpu as _gpu
-from ._C import device
-from ._C import device as _device
-from ._typing import DeviceLike
+from .. import gpu as _gpu
+from .._C import device
+from .._C import device as _device
+from .._own import OWN as _OWN
+from .._typing import DeviceLike
 
 __all__ = [
     "current_accelerator",
@@ -97,11 +98,17 @@ def get_device_module(device: DeviceLike | None = None) -> Any:
     else:
         kind = _device(device).type
     try:
-        return importlib.import_module(f"{__package__}.{kind}")
+        return importlib.import_module(f"{_OWN}.{kind}")
     except ModuleNotFoundError:
         raise RuntimeError(
             f"Invalid device module '{kind}'; expected a kind of device that has a namespace: cpu, cuda, gpu, mps, xpu."
         ) from None
+
+
+def __getattr__(name: str) -> Any:
+    if name == "memory":
+        return importlib.import_module(f"{__name__}.memory")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,1 @@
+"""How many weights become zero, by epoch."""

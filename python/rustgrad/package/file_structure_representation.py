@@ -1,0 +1,3 @@
+"""PyTorch's module of the tree of files."""
+
+from .glob_group import Directory as Directory
