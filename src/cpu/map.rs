@@ -9,7 +9,7 @@ use super::contiguous::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, TaskShared};
 use super::convert::{ConvertFn, converter};
 use super::loops::{BLOCK, LoopFn, Loops};
 use super::parallel::par_for;
-use super::rows::Rows;
+use super::rows::{REPEATED, RowInput, Rows};
 use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Tile, Walk, is_contiguous};
 use crate::dtype::{DType, Element, Scalar, c128};
@@ -86,8 +86,6 @@ fn is_constant(shape: &[usize], x: &Input) -> bool {
 
 /// Up to this many bytes a repeated constant is stored on the stack.
 const SHORT: usize = 256;
-/// Bytes of a repeated constant otherwise: few, so that constants stay in L1 while the other operands pass through it.
-pub(super) const REPEATED: usize = 2 << 10;
 #[repr(C, align(64))]
 struct Short([u8; SHORT]);
 
@@ -171,6 +169,20 @@ impl Call<'_> {
         let feeds: SmallVec<[Feed; 4]> = feeds.collect();
         let steps = out_steps(result, compute, own, out.dtype);
         let direct = steps == [None; 2];
+        if direct && feeds.iter().all(|f| f.steps == [None; 2]) {
+            let inputs: SmallVec<[RowInput; 4]> =
+                feeds.iter().map(|f| RowInput { ptr: f.ptr, constant: f.constant }).collect();
+            let sizes = [own.size(), out.dtype.size()];
+            if let Some(rows) = Rows::new(&space, &inputs, out.ptr, self.flat.entry.function(), sizes) {
+                let (pieces, len) = rows.pieces();
+                let rows = TaskShared(rows);
+                return par_for(pieces, self.flat.grain.div_ceil(len), |r| {
+                    let rows = &rows;
+                    // SAFETY: pieces are disjoint, and the operands are as the caller promised.
+                    unsafe { rows.0.run(r) }
+                });
+            }
+        }
         let task = TaskShared(Task {
             space,
             feeds,
@@ -181,14 +193,6 @@ impl Call<'_> {
             steps,
             direct,
         });
-        if let Some(rows) = Rows::of(&task.0) {
-            let (pieces, len) = rows.pieces(&task.0);
-            return par_for(pieces, self.flat.grain.div_ceil(len), |r| {
-                let task = &task;
-                // SAFETY: pieces are disjoint, and the operands are as the caller promised.
-                unsafe { rows.run(&task.0, r) }
-            });
-        }
         let (tiles, len) = (task.0.space.tiles, task.0.space.len);
         par_for(tiles, self.flat.grain.div_ceil(len), |r| {
             let task = &task;
@@ -199,25 +203,25 @@ impl Call<'_> {
 }
 
 /// How one input is fed to the loop.
-pub(super) struct Feed {
-    pub ptr: *const u8,
+struct Feed {
+    ptr: *const u8,
     size: usize,
     /// Casts to the compute dtype, then to the loop's; either may be absent.
-    pub steps: [Option<ConvertFn>; 2],
+    steps: [Option<ConvertFn>; 2],
     /// The value of a number or a broadcast element, in the loop's dtype.
-    pub constant: Option<[u64; 2]>,
+    constant: Option<[u64; 2]>,
 }
 
-pub(super) struct Task {
-    pub space: Space,
-    pub feeds: SmallVec<[Feed; 4]>,
-    pub f: LoopFn,
-    pub own_size: usize,
-    pub out: *mut u8,
-    pub out_size: usize,
+struct Task {
+    space: Space,
+    feeds: SmallVec<[Feed; 4]>,
+    f: LoopFn,
+    own_size: usize,
+    out: *mut u8,
+    out_size: usize,
     steps: [Option<ConvertFn>; 2],
     /// The loop can write the output directly.
-    pub direct: bool,
+    direct: bool,
 }
 
 /// From the loop's result dtype to the output's, through the compute dtype if that is narrower.
