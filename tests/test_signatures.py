@@ -31,6 +31,7 @@ KNOWN: list[tuple[str, str, str]] = [
     (r"^torch\.frombuffer$", "count", "its default has no text here"),
     (r"^torch\.(set_num_threads)$", "num|needs n", "PyTorch takes it by position alone"),
     (r"^(torch|Tensor)\.div_?$", "rounding_mode", "an overload of its own, without a default"),
+    (r"^Tensor\.hash_tensor$", "may not be None", "it may; the method has no annotations"),
     (r"^torch\.nuclear_norm$", "keepdim comes as 2", "an overload without `dim`; a bool in its place is `keepdim`"),
     (r"^(torch|Tensor)\.norm$", "^p=None|dtype comes as 4", "'fro' is the default of the overload with a name"),
     (r"^linalg\.(matrix_exp|matrix_sqrth)$", "no out", "in the schema alone: PyTorch refuses it"),

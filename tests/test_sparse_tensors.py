@@ -323,7 +323,7 @@ def test_no_attribute_reads_the_body(torch, s):
         "nelement numel size is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_quantized is_vulkan is_xla is_xpu "
         "_make_subclass _make_wrapper_subclass __torch_dispatch__ __array_priority__ __array_wrap__ __contains__ __dir__ "
         "__dlpack_device__ __iter__ __len__ __reversed__ "
-        "__setstate__ _is_view _register allclose equal cuda gpu get_device is_conj is_distributed is_neg is_nonzero is_pinned "
+        "__setstate__ _is_view _register allclose hash_tensor slice_inverse equal cuda gpu get_device is_conj is_distributed is_neg is_nonzero is_pinned "
         "is_same_size new_tensor pin_memory record_stream resolve_conj resolve_neg square_ to_dense to_mkldnn to_sparse to_sparse_bsc "
         "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr sparse_mask smm sspaddmm ccol_indices col_indices crow_indices "
         "row_indices stft istft lu cholesky eig lstsq qr solve symeig dequantize int_repr q_scale q_zero_point qscheme q_per_channel_scales "

@@ -670,7 +670,7 @@ class Tensor:
     def hardshrink(self, lambd: Number = 0.5) -> Tensor:
         """Zero where `|x| <= lambd`, else `x`."""
     def hash_tensor(
-        self, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int = 0
+        self, dim: _int | Sequence[_int] | None = (), *, keepdim: _bool = False, mode: _int = 0
     ) -> Tensor: ...
     def heaviside(self, values: Tensor) -> Tensor:
         """0 for negative numbers, 1 for positive ones, `values` at zero."""

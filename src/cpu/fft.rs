@@ -108,8 +108,11 @@ impl<E: Copy> Lines<E> {
         (self.ptr.at(o * self.n * self.inner + first), BLOCK.min(self.inner - first))
     }
     /// A line that is dense.
-    fn dense(&self, b: usize) -> Option<&mut [E]> {
-        // SAFETY: the line lies in the operand; only the task of the block touches it.
+    ///
+    /// # Safety
+    /// Nothing else touches the line while the slice lives.
+    unsafe fn dense<'a>(self, b: usize) -> Option<&'a mut [E]> {
+        // SAFETY: the line lies in the operand, which outlives the call of the kernel.
         (self.inner == 1).then(|| unsafe { std::slice::from_raw_parts_mut(self.ptr.at(b * self.n), self.n) })
     }
     /// Copies a block of lines into `to`, one after another. Row by row: a column of a power of two may have all its elements in one
@@ -182,7 +185,8 @@ fn complex_of<T: Precision>(out: &View, dim: usize, forward: bool, scale: T) -> 
         let mut buffer = filled(zero, n * BLOCK.min(lines.inner))?;
         let mut scratch = filled(zero, plan.get_inplace_scratch_len())?;
         for b in blocks {
-            if let Some(line) = lines.dense(b) {
+            // SAFETY: the task of a block alone touches its line, in all of these.
+            if let Some(line) = unsafe { lines.dense(b) } {
                 plan.process_with_scratch(line, &mut scratch);
                 scaled(line, scale);
                 continue;
@@ -226,7 +230,8 @@ fn real_to_complex_of<T: Precision>(x: &View, out: &View, dim: usize, scale: T) 
         let mut scratch = filled(zero, plan.get_scratch_len())?;
         for b in blocks {
             let count = from.read(b, &mut input);
-            if let Some(half) = to.dense(b) {
+            // SAFETY: as above.
+            if let Some(half) = unsafe { to.dense(b) } {
                 let done = plan.process_with_scratch(&mut input[..n], half, &mut scratch);
                 done.map_err(|e| Error::internal(format!("fft: {e}")))?;
                 scaled(half, scale);
@@ -276,7 +281,8 @@ fn complex_to_real_of<T: Precision>(x: &View, out: &View, dim: usize, scale: T) 
                 let done = plan.process_with_scratch(half, line, &mut scratch);
                 done.map_err(|e| Error::internal(format!("fft: {e}")))
             };
-            if let Some(line) = to.dense(b) {
+            // SAFETY: as above.
+            if let Some(line) = unsafe { to.dense(b) } {
                 transform(&mut input[..from.n], line)?;
                 scaled(line, scale);
                 continue;

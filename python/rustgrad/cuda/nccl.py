@@ -27,18 +27,22 @@ def _refuse(name: str, *collections: Any) -> NoReturn:
 
 
 def version() -> NoReturn:
+    """RuntimeError: there is no NCCL."""
     _refuse("version")
 
 
 def unique_id() -> NoReturn:
+    """RuntimeError: there is no NCCL."""
     _refuse("unique_id")
 
 
 def init_rank(num_ranks: int, uid: Any, rank: int) -> NoReturn:
+    """RuntimeError: there is no NCCL."""
     _refuse("init_rank")
 
 
 def all_reduce(inputs: Any, outputs: Any = None, op: int = SUM, streams: Any = None, comms: Any = None) -> NoReturn:
+    """RuntimeError: there is no NCCL."""
     _refuse("all_reduce", inputs, inputs if outputs is None else outputs)
 
 
@@ -46,16 +50,20 @@ def reduce(
     inputs: Any, output: Any = None, root: int = 0, op: int = SUM, streams: Any = None, comms: Any = None, *,
     outputs: Any = None,
 ) -> NoReturn:  # fmt: skip
+    """RuntimeError: there is no NCCL."""
     _refuse("reduce", inputs)
 
 
 def broadcast(inputs: Any, root: int = 0, streams: Any = None, comms: Any = None) -> NoReturn:
+    """RuntimeError: there is no NCCL."""
     _refuse("broadcast", inputs)
 
 
 def all_gather(inputs: Any, outputs: Any, streams: Any = None, comms: Any = None) -> NoReturn:
+    """RuntimeError: there is no NCCL."""
     _refuse("all_gather", inputs, outputs)
 
 
 def reduce_scatter(inputs: Any, outputs: Any, op: int = SUM, streams: Any = None, comms: Any = None) -> NoReturn:
+    """RuntimeError: there is no NCCL."""
     _refuse("reduce_scatter", inputs, outputs)

@@ -17,6 +17,7 @@ class TensorType:
 
     @property
     def dims(self) -> Sequence[Any]:
+        """The sizes."""
         return self.__args__
 
     def __repr__(self) -> str:

@@ -59,6 +59,7 @@ class FakeClass:
         return FakeObject(self.module, self.name, args)
 
     def fake_new(self, *args: Any) -> FakeObject:
+        """An object with these arguments, the first of which is a class."""
         return FakeObject(self.module, self.name, args[1:])
 
 
@@ -75,12 +76,15 @@ class DumpUnpickler(pickle._Unpickler):  # type: ignore[misc, name-defined]
         self.catch_invalid_utf8 = catch_invalid_utf8
 
     def find_class(self, module: str, name: str) -> FakeClass:
+        """The name of a class."""
         return FakeClass(module, name)
 
     def persistent_load(self, pid: Any) -> FakeObject:
+        """What stands for data outside of the pickle."""
         return FakeObject("pers", "obj", (pid,))
 
     def load_binunicode(self) -> None:
+        """Reads a string."""
         (size,) = struct.unpack("<I", self.read(4))
         data = self.read(size)
         try:

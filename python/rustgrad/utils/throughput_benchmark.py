@@ -38,10 +38,12 @@ class ExecutionStats:
 
     @property
     def total_time_seconds(self) -> float:
+        """The time of all calls."""
         return self.num_iters * (self.latency_avg_ms / 1000.0) / self.benchmark_config.num_calling_threads
 
     @property
     def iters_per_second(self) -> float:
+        """Calls in a second."""
         return self.num_iters / self.total_time_seconds
 
     def __str__(self) -> str:

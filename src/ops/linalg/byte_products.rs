@@ -96,15 +96,14 @@ fn windows(c: &Call) -> Result<(Windows, [usize; 2])> {
     };
     let w = Windows { step: pair("stride", 1)?, padding: pair("padding", 0)?, dilation: pair("dilation", 1)? };
     let (x, kernel) = (c.tensor(0)?, c.tensor("weight")?);
-    let mut out = [0; 2];
-    for d in 0..2 {
+    let size = |d: usize| {
         let (room, reach) = (x.size(d + 1) + 2 * w.padding[d], w.dilation[d] * kernel.size(d + 1).saturating_sub(1));
-        if kernel.size(d + 1) == 0 || reach >= room {
-            let text = "Kernel size can't be greater than actual input size, nor zero";
-            return Err(Error::runtime(text));
+        match kernel.size(d + 1) > 0 && reach < room {
+            true => Ok((room - reach - 1) / w.step[d] + 1),
+            false => Err(Error::runtime("Kernel size can't be greater than actual input size, nor zero")),
         }
-        out[d] = (room - reach - 1) / w.step[d] + 1;
-    }
+    };
+    let out = [size(0)?, size(1)?];
     Ok((w, out))
 }
 
