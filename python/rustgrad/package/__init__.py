@@ -13,3 +13,7 @@ from .package_importer import PackageImporter
 __all__ = ["Directory", "EmptyMatchError", "GlobGroup", "Importer", "ObjMismatchError", "ObjNotFoundError",
            "OrderedImporter", "PackageExporter", "PackageImporter", "PackagingError", "is_from_package",
            "sys_importer"]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -16,3 +16,7 @@ class Warning:
 
 
 broadcast_warning, keepdim_warning = Warning(), Warning()
+
+
+def __dir__() -> list[str]:
+    return __all__
