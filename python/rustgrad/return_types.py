@@ -25,7 +25,15 @@ def _make(name, fields):
     members |= {"__module__": __name__, "__doc__": f"The results of `{name}`: {', '.join(fields)}."}
     for i, field in enumerate(fields):
         members[field] = property(lambda self, i=i: self[i], doc=f"Item {i}.")
-    return globals().setdefault(name, type(name, (tuple,), members))
+    globals()[name] = made = type(name, (tuple,), members)
+    return made
+
+
+def _classes():
+    """All of them."""
+    for name, fields in _C._result_names().items():
+        _make(name, fields)
+    return [value for value in globals().values() if isinstance(value, type)]
 
 
 def __getattr__(name):

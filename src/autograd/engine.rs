@@ -491,8 +491,7 @@ pub(crate) fn match_shape_dtype(
 static ACCUMULATE: Mutex<()> = Mutex::new(());
 
 /// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded, and keeps its own history, as in
-/// PyTorch. `kept`: the caller
-/// has another handle to `grad`, which post-hooks see as it is in `.grad`.
+/// PyTorch. `kept`: the caller has another handle to `grad`, which post-hooks see as it is in `.grad`.
 fn accumulate(leaf: &Tensor, mut grad: Tensor, kept: bool) -> Result<()> {
     let lock = || ACCUMULATE.lock().unwrap_or_else(|e| e.into_inner());
     let (mut _turn, mut old) = (lock(), leaf.grad());

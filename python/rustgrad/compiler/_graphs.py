@@ -28,7 +28,7 @@ from ._audit import Audit, Unsafe
 from ._backends import BackendCompilerFailed
 from ._calls import Calls, uncollected
 from ._graph_calls import CONSTANTS, HOME, Disturbed, GraphCalls, NoGraph, fake_of, name_of
-from ._watch import Unsupported, Watched, _aliases, _returned, _warn, here, setting
+from ._watch import Watched, _aliases, _returned, here, setting
 
 __all__ = ["GraphWatched"]
 
@@ -347,18 +347,8 @@ class GraphWatched(Watched):
         """The function as it is, from now on where calls look so; says so once. If it raised, it has to run first."""
         result = self.eager(args, kwargs) if raised else None
         self.refused[form] = reason
-        self._say(reason)
+        self.say(reason)
         return result if raised else self.eager(args, kwargs)
-
-    def _say(self, reason: str) -> None:
-        text = f"compile: {getattr(self.function, '__qualname__', type(self.function).__name__)} runs eagerly: {reason}"
-        known = reason in self.reasons
-        if not known:
-            self.reasons.append(reason)
-        if self.fullgraph:
-            raise Unsupported(text)
-        if not known:
-            _warn(text)
 
     def compiled(self, trace: _Trace) -> Any:
         """What the backend makes of a graph."""

@@ -230,10 +230,14 @@ class Watched:
         return self.eager(args, kwargs)
 
     def refuse(self, progress: _Progress, reason: str) -> None:
-        """Notes why calls of this form are not replaced: an error where the caller wants one, else a warning."""
+        """Notes why calls of this form are not replaced: see `say`."""
+        progress.reason = reason
+        self.say(reason)
+
+    def say(self, reason: str) -> None:
+        """Says why the function runs as it is: by an error where the caller wants one, else by one warning."""
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         text = f"compile: {name} runs eagerly: {reason}"
-        progress.reason = reason
         known = reason in self.reasons
         if not known:
             self.reasons.append(reason)

@@ -336,7 +336,7 @@ _register(
     _sequence_keys,
     "collections.deque",
 )
-for _cls in [c for c in (getattr(return_types, n) for n in dir(return_types)) if isinstance(c, type)]:
+for _cls in return_types._classes():
     _register(_cls, iter, lambda _: None, lambda values, _, cls=_cls: cls(values), _sequence_keys)
 STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
 BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
