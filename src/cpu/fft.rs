@@ -107,13 +107,20 @@ impl<E: Copy> Lines<E> {
         let (o, first) = (b / self.blocks(), b % self.blocks() * BLOCK);
         (self.ptr.at(o * self.n * self.inner + first), BLOCK.min(self.inner - first))
     }
-    /// A line that is dense.
+    /// Where a block is computed: in place if it is one dense line, else in a buffer for the lines of a block.
     ///
     /// # Safety
-    /// Nothing else touches the line while the slice lives.
-    unsafe fn dense<'a>(self, b: usize) -> Option<&'a mut [E]> {
-        // SAFETY: the line lies in the operand, which outlives the call of the kernel.
-        (self.inner == 1).then(|| unsafe { std::slice::from_raw_parts_mut(self.ptr.at(b * self.n), self.n) })
+    /// Nothing else touches the block while the slice lives.
+    unsafe fn target<'a>(&self, b: usize, buffer: &'a mut [E]) -> &'a mut [E] {
+        match self.inner {
+            // SAFETY: the line lies in the operand, which outlives the call of the kernel.
+            1 => unsafe { std::slice::from_raw_parts_mut(self.ptr.at(b * self.n), self.n) },
+            _ => buffer,
+        }
+    }
+    /// The elements of a buffer.
+    fn buffered(&self) -> usize {
+        if self.inner == 1 { 0 } else { self.n * BLOCK.min(self.inner) }
     }
     /// Copies a block of lines into `to`, one after another. Row by row: a column of a power of two may have all its elements in one
     /// set of a cache, so what was fetched is used at once.
@@ -128,23 +135,25 @@ impl<E: Copy> Lines<E> {
         }
         lines
     }
-    /// Writes a block of lines, each element through `map`.
-    fn write(&self, b: usize, from: &[E], map: impl Fn(E) -> E) {
+    /// Scales a block that was computed in its target, and writes it where that is a buffer.
+    fn finish<T: FftNum>(&self, b: usize, from: &mut [E], scale: T)
+    where
+        E: std::ops::Mul<T, Output = E>,
+    {
+        if self.inner == 1 {
+            // Most transforms have a scale of one.
+            return if scale != T::one() {
+                from.iter_mut().for_each(|x| *x = *x * scale)
+            };
+        }
         let (to, lines) = self.block(b);
         assert!(from.len() >= lines * self.n);
         for j in 0..self.n {
             for k in 0..lines {
                 // SAFETY: as in `read`; only this task writes the block.
-                unsafe { to.add(j * self.inner + k).write(map(*from.get_unchecked(k * self.n + j))) };
+                unsafe { to.add(j * self.inner + k).write(*from.get_unchecked(k * self.n + j) * scale) };
             }
         }
-    }
-}
-
-/// Multiplies all by a scale, which is one for most transforms.
-fn scaled<E: Copy + std::ops::Mul<T, Output = E>, T: FftNum>(line: &mut [E], scale: T) {
-    if scale != T::one() {
-        line.iter_mut().for_each(|x| *x = *x * scale);
     }
 }
 
@@ -182,18 +191,14 @@ fn complex_of<T: Precision>(out: &View, dim: usize, forward: bool, scale: T) -> 
     let plan = T::complex().get(n, forward, || FftPlanner::new().plan_fft(n, direction));
     let zero = Complex::new(T::zero(), T::zero());
     try_par_for(lines.outer * lines.blocks(), grain(n), |blocks| {
-        let mut buffer = filled(zero, n * BLOCK.min(lines.inner))?;
+        let mut buffer = filled(zero, lines.buffered())?;
         let mut scratch = filled(zero, plan.get_inplace_scratch_len())?;
         for b in blocks {
-            // SAFETY: the task of a block alone touches its line, in all of these.
-            if let Some(line) = unsafe { lines.dense(b) } {
-                plan.process_with_scratch(line, &mut scratch);
-                scaled(line, scale);
-                continue;
-            }
-            let count = lines.read(b, &mut buffer);
-            plan.process_with_scratch(&mut buffer[..count * n], &mut scratch);
-            lines.write(b, &buffer, |x| x * scale);
+            let count = if lines.inner == 1 { 1 } else { lines.read(b, &mut buffer) };
+            // SAFETY: the task of a block alone touches it.
+            let target = unsafe { lines.target(b, &mut buffer) };
+            plan.process_with_scratch(&mut target[..count * n], &mut scratch);
+            lines.finish(b, target, scale);
         }
         Ok(())
     })
@@ -225,23 +230,17 @@ fn real_to_complex_of<T: Precision>(x: &View, out: &View, dim: usize, scale: T) 
     let plan = T::to_complex().get(n, true, || RealFftPlanner::new().plan_fft_forward(n));
     let zero = Complex::new(T::zero(), T::zero());
     try_par_for(from.outer * from.blocks(), grain(n), |blocks| {
-        let most = BLOCK.min(from.inner);
-        let (mut input, mut output) = (filled(T::zero(), n * most)?, filled(zero, to.n * most)?);
+        let (mut input, mut output) = (filled(T::zero(), n * BLOCK.min(from.inner))?, filled(zero, to.buffered())?);
         let mut scratch = filled(zero, plan.get_scratch_len())?;
         for b in blocks {
             let count = from.read(b, &mut input);
-            // SAFETY: as above.
-            if let Some(half) = unsafe { to.dense(b) } {
-                let done = plan.process_with_scratch(&mut input[..n], half, &mut scratch);
-                done.map_err(|e| Error::internal(format!("fft: {e}")))?;
-                scaled(half, scale);
-                continue;
-            }
-            for (line, half) in input.chunks_exact_mut(n).zip(output.chunks_exact_mut(to.n)).take(count) {
+            // SAFETY: the task of a block alone touches it.
+            let target = unsafe { to.target(b, &mut output) };
+            for (line, half) in input.chunks_exact_mut(n).zip(target.chunks_exact_mut(to.n)).take(count) {
                 let done = plan.process_with_scratch(line, half, &mut scratch);
                 done.map_err(|e| Error::internal(format!("fft: {e}")))?;
             }
-            to.write(b, &output, |x| x * scale);
+            to.finish(b, target, scale);
         }
         Ok(())
     })
@@ -268,29 +267,22 @@ fn complex_to_real_of<T: Precision>(x: &View, out: &View, dim: usize, scale: T) 
     let plan = T::to_real().get(n, false, || RealFftPlanner::new().plan_fft_inverse(n));
     let zero = Complex::new(T::zero(), T::zero());
     try_par_for(from.outer * from.blocks(), grain(n), |blocks| {
-        let most = BLOCK.min(from.inner);
-        let (mut input, mut output) = (filled(zero, from.n * most)?, filled(T::zero(), n * most)?);
+        let (mut input, mut output) =
+            (filled(zero, from.n * BLOCK.min(from.inner))?, filled(T::zero(), to.buffered())?);
         let mut scratch = filled(zero, plan.get_scratch_len())?;
         for b in blocks {
             let count = from.read(b, &mut input);
-            let mut transform = |half: &mut [Complex<T>], line: &mut [T]| {
+            // SAFETY: the task of a block alone touches it.
+            let target = unsafe { to.target(b, &mut output) };
+            for (half, line) in input.chunks_exact_mut(from.n).zip(target.chunks_exact_mut(n)).take(count) {
                 half[0].im = T::zero();
                 if n % 2 == 0 {
                     half[n / 2].im = T::zero();
                 }
                 let done = plan.process_with_scratch(half, line, &mut scratch);
-                done.map_err(|e| Error::internal(format!("fft: {e}")))
-            };
-            // SAFETY: as above.
-            if let Some(line) = unsafe { to.dense(b) } {
-                transform(&mut input[..from.n], line)?;
-                scaled(line, scale);
-                continue;
+                done.map_err(|e| Error::internal(format!("fft: {e}")))?;
             }
-            for (half, line) in input.chunks_exact_mut(from.n).zip(output.chunks_exact_mut(n)).take(count) {
-                transform(half, line)?;
-            }
-            to.write(b, &output, |x| x * scale);
+            to.finish(b, target, scale);
         }
         Ok(())
     })

@@ -13,7 +13,7 @@ pub mod tiles;
 mod tiny;
 mod unit;
 
-pub use self::bytes::{Windows, byte_conv2d, byte_matmul};
+pub use self::bytes::{byte_conv2d, byte_matmul};
 use self::complex::Library;
 use self::integers::Wrapped;
 use self::product::Plan;

@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor, ops
+from .._formats import channels_last
 from ..amp import autocast
 from ..nn import functional
 from ._quantizer import PerChannel, PerTensor, f32, to_integers
@@ -248,10 +249,9 @@ class ConvPackedParams(Packed):
     def _sums_of_bytes(self, x):
         weight = self._exact.get("bytes")
         if weight is None:
-            weight = self._exact["bytes"] = self._weight._value.permute(0, 2, 3, 1).contiguous()
-        windows = self._stride, self._padding, self._dilation
-        x, zero_point = x._value.permute(0, 2, 3, 1), x._per_tensor().zero_point
-        return ops["_byte_conv2d"](x, weight, *windows, zero_point).permute(0, 3, 1, 2)
+            weight = self._exact["bytes"] = self._weight._value.contiguous(memory_format=channels_last)
+        windows, zero_point = (self._stride, self._padding, self._dilation), x._per_tensor().zero_point
+        return ops["_byte_conv2d"](x._value, weight, *windows, zero_point)
 
 
 def _linear_of(parts):

@@ -18,6 +18,7 @@ use crate::cpu::scratch::Temp;
 use crate::cpu::view::{SendPtr, View, ensure};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::layout::window::Motion;
 
 /// Rows and columns of a tile, and of the part of the product that is a unit of work: its columns stay in L2, the rows of a tile
 /// in L1.
@@ -67,15 +68,20 @@ pub fn byte_matmul(a: View, b: View, zero_point: i16, out: View) -> Result<()> {
 
 /// A convolution of bytes, less their zero point, `[batch, height, width, channels]`, with `[outputs, rows, columns, channels]` bytes of a
 /// weight, both dense: int32 sums `[batch, out height, out width, outputs]`, dense too. What lies outside the input counts as zero.
-pub fn byte_conv2d(input: View, weight: View, w: &Windows, zero_point: i16, out: View) -> Result<()> {
+pub fn byte_conv2d(input: View, weight: View, motion: &Motion, zero_point: i16, out: View) -> Result<()> {
     let dense = [&input, &weight, &out].iter().all(|v| v.ndim() == 4 && v.is_contiguous());
     ensure(dense && is_byte(&input) && is_byte(&weight) && out.dtype == DType::I32, "byte convolution")?;
     let [size, kernel] = [[input.shape[1], input.shape[2]], [weight.shape[1], weight.shape[2]]];
-    let reach = |d: usize| w.dilation[d] * kernel[d].saturating_sub(1);
+    let lists = [motion.stride, motion.padding, motion.dilation];
+    let bounded = |l: &&[i64]| l.len() == 2 && l.iter().all(|n| (0..1 << 40).contains(n));
+    ensure(lists.iter().all(bounded) && motion.groups == 1 && !motion.transposed, "byte convolution")?;
+    let [step, padding, dilation] = lists.map(|l| [l[0] as usize, l[1] as usize]);
     let fits = |d: usize| {
-        w.step[d] > 0 && kernel[d] > 0 && (out.shape[d + 1] - 1) * w.step[d] + reach(d) < size[d] + 2 * w.padding[d]
+        let reach = (out.shape[d + 1] as u128 - 1) * step[d] as u128 + dilation[d] as u128 * (kernel[d] as u128 - 1);
+        step[d] > 0 && reach < size[d] as u128 + 2 * padding[d] as u128
     };
-    ensure(out.numel() == 0 || fits(0) && fits(1), "byte convolution")?;
+    let some = kernel.iter().all(|&n| n > 0);
+    ensure(some && (out.numel() == 0 || fits(0) && fits(1)), "byte convolution")?;
     ensure(
         weight.shape[3] == input.shape[3] && out.shape[3] == weight.shape[0] && out.shape[0] == input.shape[0],
         "byte convolution",
@@ -86,7 +92,15 @@ pub fn byte_conv2d(input: View, weight: View, w: &Windows, zero_point: i16, out:
     Job {
         size: [m, n, k],
         rows: SendPtr(input.ptr),
-        reading: Reading::Windows { of: *w, size, kernel, out: [out.shape[1], out.shape[2]], channels },
+        reading: Reading::Windows(Windows {
+            step,
+            padding,
+            dilation,
+            size,
+            kernel,
+            out: [out.shape[1], out.shape[2]],
+            channels,
+        }),
         zero_point,
         signed: [input.dtype, weight.dtype].map(|d| d == DType::I8),
         columns: SendPtr(weight.ptr),
@@ -97,21 +111,25 @@ pub fn byte_conv2d(input: View, weight: View, w: &Windows, zero_point: i16, out:
     .run_all()
 }
 
-/// The windows of a convolution: height and width of each.
-#[derive(Clone, Copy, Debug)]
-pub struct Windows {
-    pub step: [usize; 2],
-    pub padding: [usize; 2],
-    pub dilation: [usize; 2],
-}
-
 /// Where the terms of a row lie.
 #[derive(Clone, Copy)]
 enum Reading {
     /// These distances of rows and of terms.
     Matrix([usize; 2]),
-    /// In the windows of an input of this size and so many channels, which lie side by side.
-    Windows { of: Windows, size: [usize; 2], kernel: [usize; 2], out: [usize; 2], channels: usize },
+    /// In the windows of a convolution.
+    Windows(Windows),
+}
+
+/// How the windows of a convolution lie in an input whose channels lie side by side; heights and widths.
+#[derive(Clone, Copy)]
+struct Windows {
+    step: [usize; 2],
+    padding: [usize; 2],
+    dilation: [usize; 2],
+    size: [usize; 2],
+    kernel: [usize; 2],
+    out: [usize; 2],
+    channels: usize,
 }
 
 /// Bytes as numbers of 16 bits.
@@ -183,12 +201,12 @@ impl Job {
                 Reading::Matrix([down, across]) => {
                     widen::<U>(self.rows.at(i.wrapping_mul(down)), across, k, self.signed[0], self.zero_point, to);
                 }
-                Reading::Windows { of, size, kernel, out, channels } => {
+                Reading::Windows(Windows { step, padding, dilation, size, kernel, out, channels }) => {
                     let [x, y, image] = [i % out[1], i / out[1] % out[0], i / out[1] / out[0]];
                     for tap in 0..kernel[0] * kernel[1] {
                         let [ky, kx] = [tap / kernel[1], tap % kernel[1]];
-                        let row = (y * of.step[0] + ky * of.dilation[0]).wrapping_sub(of.padding[0]);
-                        let col = (x * of.step[1] + kx * of.dilation[1]).wrapping_sub(of.padding[1]);
+                        let row = (y * step[0] + ky * dilation[0]).wrapping_sub(padding[0]);
+                        let col = (x * step[1] + kx * dilation[1]).wrapping_sub(padding[1]);
                         let to = to.add(tap * channels);
                         if row < size[0] && col < size[1] {
                             let at = ((image * size[0] + row) * size[1] + col) * channels;
@@ -363,7 +381,9 @@ mod tests {
             let x = make(&mut rng, DType::U8, [images, size[0], size[1], channels]);
             let w = make(&mut rng, DType::I8, [outputs, kernel[0], kernel[1], channels]);
             let y = Array::zeros(DType::I32, &[images, out[0], out[1], outputs]);
-            byte_conv2d(x.view(), w.view(), &Windows { step, padding, dilation }, 60, y.view()).unwrap();
+            let [stride, pad, apart] = [step, padding, dilation].map(|l| l.map(|n| n as i64));
+            let motion = Motion { stride: &stride, padding: &pad, dilation: &apart, groups: 1, transposed: false };
+            byte_conv2d(x.view(), w.view(), &motion, 60, y.view()).unwrap();
             let (x, w, got) = (x.reals(), w.reals(), y.reals());
             for (at, got) in got.iter().enumerate() {
                 let [o, col, row, n] = [

@@ -1,13 +1,13 @@
 //! Products of bytes, summed in int32: what quantised layers compute.
 
 use super::matmul::product_of;
-use crate::cpu::gemm::{self, Windows};
+use crate::cpu::gemm;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] = &[&INT_MM, &BYTE_MM, &BYTE_CONV2D];
+pub static OPS: &[&Op] = &[&INT_MM, &BYTE_MM];
 
 pub static INT_MM: Op = Op {
     sig: sig("_int_mm(Tensor self, Tensor mat2) -> Tensor"),
@@ -45,14 +45,14 @@ fn infer(c: &Call) -> Result<Specs> {
     Ok(Spec::one(&[a.size(0), b.size(1)], DType::I32, a.device()))
 }
 
-fn bytes(tensors: [&Tensor; 2]) -> Result<()> {
+pub(crate) fn bytes(tensors: [&Tensor; 2]) -> Result<()> {
     match tensors.into_iter().find(|t| !matches!(t.dtype(), DType::U8 | DType::I8)) {
         Some(t) => Err(Error::runtime(format!("expected uint8 or int8, got {}", t.dtype()))),
         None => Ok(()),
     }
 }
 
-fn zero_point(c: &Call) -> Result<i16> {
+pub(crate) fn zero_point(c: &Call) -> Result<i16> {
     let given = c.int("zero_point")?;
     match i16::try_from(given) {
         Ok(z @ -128..=255) => Ok(z),
@@ -83,68 +83,5 @@ pub static BYTE_MM: Op = Op {
         ("u8[2,3], i8[3,4], 256", "RuntimeError", "expected the zero point of a byte"),
     ],
     reference: "(x0.astype('int32') - zero_point) @ x1.astype('int32')",
-    ..OP
-};
-
-/// The windows of a convolution: what `stride`, `padding` and `dilation` give, and the sizes of its result.
-fn windows(c: &Call) -> Result<(Windows, [usize; 2])> {
-    let pair = |name: &str, least: i64| match *c.ints(name)? {
-        [y, x] if y >= least && x >= least && y.max(x) < 1 << 20 => Ok([y as usize, x as usize]),
-        ref given => {
-            Err(Error::runtime(format!("expected two numbers of at least {least} as {name}, got {}", Show(given))))
-        }
-    };
-    let w = Windows { step: pair("stride", 1)?, padding: pair("padding", 0)?, dilation: pair("dilation", 1)? };
-    let (x, kernel) = (c.tensor(0)?, c.tensor("weight")?);
-    let size = |d: usize| {
-        let (room, reach) = (x.size(d + 1) + 2 * w.padding[d], w.dilation[d] * kernel.size(d + 1).saturating_sub(1));
-        match kernel.size(d + 1) > 0 && reach < room {
-            true => Ok((room - reach - 1) / w.step[d] + 1),
-            false => Err(Error::runtime("Kernel size can't be greater than actual input size, nor zero")),
-        }
-    };
-    let out = [size(0)?, size(1)?];
-    Ok((w, out))
-}
-
-fn infer_conv(c: &Call) -> Result<Specs> {
-    let (x, weight) = (c.tensor(0)?, c.tensor("weight")?);
-    if x.ndim() != 4 || weight.ndim() != 4 || x.size(3) != weight.size(3) {
-        return Err(Error::runtime(format!(
-            "expected [N, H, W, C] and [O, H, W, C] with as many channels, got {} and {}",
-            Show(x.shape()),
-            Show(weight.shape())
-        )));
-    }
-    bytes([x, weight])?;
-    zero_point(c)?;
-    let (_, out) = windows(c)?;
-    Ok(Spec::one(&[x.size(0), out[0], out[1], weight.size(0)], DType::I32, x.device()))
-}
-
-fn run_conv(c: &Call, out: &[Tensor]) -> Result<()> {
-    let [x, weight] = [c.tensor(0)?, c.tensor("weight")?].map(|t| Term::from(t).contiguous().ok());
-    let (x, weight) = (x?, weight?);
-    gemm::byte_conv2d(x.cpu_view()?, weight.cpu_view()?, &windows(c)?.0, zero_point(c)?, out[0].cpu_view()?)
-}
-
-pub static BYTE_CONV2D: Op = Op {
-    sig: sig(
-        "_byte_conv2d(Tensor self, Tensor weight, int[] stride, int[] padding, int[] dilation, int zero_point=0) -> Tensor",
-    ),
-    doc: "The convolution of uint8 or int8 images [N, H, W, C], less their zero point, with a weight [O, H, W, C], summed in int32.",
-    forms: Forms(Forms::HIDDEN),
-    body: kernel(infer_conv, run_conv, None),
-    vjp: Vjp::None("integers have no gradient"),
-    samples: &[
-        "u8[2,5,4,3], i8[4,3,2,3], (1, 1), (0, 0), (1, 1), 128",
-        "i8[1,5,5,2], i8[3,2,2,2], (2, 1), (1, 0), (1, 2), -3",
-    ],
-    errors: &[
-        ("u8[1,3,3,2], i8[2,2,2,3], (1, 1), (0, 0), (1, 1)", "RuntimeError", "with as many channels"),
-        ("u8[1,3,3,2], i8[2,4,2,2], (1, 1), (0, 0), (1, 1)", "RuntimeError", "Kernel size can't be greater"),
-        ("u8[1,3,3,2], i8[2,2,2,2], (0, 1), (0, 0), (1, 1)", "RuntimeError", "at least 1 as stride"),
-        ("f32[1,3,3,2], i8[2,2,2,2], (1, 1), (0, 0), (1, 1)", "RuntimeError", "expected uint8 or int8, got float32"),
-    ],
     ..OP
 };

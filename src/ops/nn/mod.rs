@@ -22,6 +22,7 @@ pub static OPS: &[&[&Op]] = &[
     attention::OPS,
     attention::fused::OPS,
     conv::OPS,
+    conv::bytes::OPS,
     conv::fused::OPS,
     conv::layers::OPS,
     distance::OPS,

@@ -22,6 +22,7 @@ use crate::ops::view::slice::PLACE;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
+pub mod bytes;
 pub mod fused;
 mod gradient;
 pub mod layers;
@@ -40,18 +41,20 @@ struct Steps {
 }
 
 impl Steps {
+    /// A list with a number for each dimension, or one for all.
+    fn each(c: &impl Arguments, name: &str, dims: usize) -> Result<Ints> {
+        let given = c.ints(name)?;
+        match given.len() {
+            1 => Ok(smallvec![given[0]; dims]),
+            n if n == dims => Ok(given.into()),
+            _ => Err(Error::runtime(format!(
+                "expected {name} to be a single integer value or a list of {dims} values to match the convolution dimensions, but got {name}={}",
+                Show(given)
+            ))),
+        }
+    }
     fn of(c: &impl Arguments, dims: usize) -> Result<Steps> {
-        let each = |name: &str| -> Result<Ints> {
-            let given = c.ints(name)?;
-            match given.len() {
-                1 => Ok(smallvec![given[0]; dims]),
-                n if n == dims => Ok(given.into()),
-                _ => Err(Error::runtime(format!(
-                    "expected {name} to be a single integer value or a list of {dims} values to match the convolution dimensions, but got {name}={}",
-                    Show(given)
-                ))),
-            }
-        };
+        let each = |name: &str| Steps::each(c, name, dims);
         Ok(Steps {
             stride: each("stride")?,
             padding: each("padding")?,
