@@ -49,14 +49,15 @@ _LIST = re.compile(r"(?<!\w)\[([\d, ]*)\]")
 
 def _product(call):
     # The last two tensors are multiplied; `addmm` has a third before them.
-    left, right = call.shapes[-2:]
-    return 2 * math.prod(left) * right[-1]
+    return mm_flop(*call.shapes[-2:])
+
+
+def _products(call):
+    return bmm_flop(*call.shapes[-2:])
 
 
 def _convolution(call):
-    x, weight = call.shapes[:2]
-    places = x if "True" in call.words else call.results[0]
-    return 2 * places[0] * math.prod(places[2:]) * math.prod(weight)
+    return conv_flop_count(*call.shapes[:2], call.results[0], "True" in call.words)
 
 
 def _weight_gradient(call):
@@ -79,8 +80,8 @@ def _attention_backward(call):
 _FORMULAS: dict[str, tuple[str, Callable[[_Call], int]]] = {
     "mm": ("mm", _product),
     "addmm": ("addmm", _product),
-    "bmm": ("bmm", _product),
-    "baddbmm": ("baddbmm", _product),
+    "bmm": ("bmm", _products),
+    "baddbmm": ("baddbmm", _products),
     "_convolution": ("convolution", _convolution),
     "_convolution_weight_gradient": ("convolution_backward", _weight_gradient),
     "_scaled_dot_product_flash_attention_for_cpu": ("_scaled_dot_product_flash_attention_for_cpu", _attention),

@@ -35,7 +35,7 @@ from .quantization_mappings import (
     no_observer_set,
 )
 from .stubs import DeQuantStub, QuantWrapper
-from .utils import _assert_and_get_unique_device, has_no_children_ignoring_parametrizations
+from .utils import _assert_and_get_unique_device, _in_place_of, has_no_children_ignoring_parametrizations
 
 __all__ = [
     "add_quant_dequant",
@@ -306,13 +306,7 @@ def swap_module(
         made = _from_float(mapping[kind], mod, use_precomputed_fake_quant)
     else:
         return mod
-    for hook in mod._forward_pre_hooks.values():
-        made.register_forward_pre_hook(hook)
-    for hook in mod._forward_hooks.values():
-        if hook is not _observer_forward_hook:
-            made.register_forward_hook(hook)
-    device = _assert_and_get_unique_device(mod)
-    return made.to(device) if device else made
+    return _in_place_of(mod, made, without=_observer_forward_hook)  # type: ignore[no-any-return]
 
 
 def _from_float(cls, mod, use_precomputed_fake_quant):

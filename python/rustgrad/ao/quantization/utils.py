@@ -329,14 +329,25 @@ def _get_path_of_module(root: Any, submodule: Any) -> str | None:
     return next((name for name, module in root.named_modules() if module is submodule), None)
 
 
-def _assert_and_get_unique_device(module: Any) -> Any:
+def _assert_and_get_unique_device(module: Any, what: str = "prepare") -> Any:
     """The one device of the parameters and buffers of a module, or None if it has none. AssertionError: there are several."""
     devices = {t.device for t in (*module.parameters(), *module.buffers())}
     if len(devices) > 1:
         raise AssertionError(
-            "prepare only works with cpu or single-device CUDA modules, but got devices " + str(devices)
+            f"{what} only works with cpu or single-device CUDA modules, but got devices " + str(devices)
         )
     return next(iter(devices), None)
+
+
+def _in_place_of(mod: Any, made: Any, what: str = "prepare", without: Any = None) -> Any:
+    """A module that takes the place of another: with its hooks but for `without`, and on its device."""
+    for hook in mod._forward_pre_hooks.values():
+        made.register_forward_pre_hook(hook)
+    for hook in mod._forward_hooks.values():
+        if hook is not without:
+            made.register_forward_hook(hook)
+    device = _assert_and_get_unique_device(mod, what)
+    return made.to(device) if device else made
 
 
 def get_fqn_to_example_inputs(model: Any, example_inputs: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:

@@ -23,21 +23,14 @@ def swap_module(mod: Module, mapping: dict[type[Module], Any]) -> Module:
     target = mapping.get(type_before_parametrizations(mod))
     if target is None:
         return mod
-    made: Module = target.from_dense(mod)
-    for hook in mod._forward_pre_hooks.values():
-        made.register_forward_pre_hook(hook)
-    for hook in mod._forward_hooks.values():
-        made.register_forward_hook(hook)
-    devices = {t.device for t in (*mod.parameters(), *mod.buffers())}
-    if len(devices) > 1:
-        raise AssertionError(f"swap_module only works with modules of a single device, but got devices {devices}")
-    return made.to(devices.pop()) if devices else made
+    from ...quantization.utils import _in_place_of
+
+    return _in_place_of(mod, target.from_dense(mod), "swap_module")  # type: ignore[no-any-return]
 
 
 def module_to_fqn(model: Module, module: Module, prefix: str = "") -> str | None:
     """The name of a module in a model, or None."""
-    found = next((name for name, child in model.named_modules(prefix=prefix) if child is module), None)
-    return found
+    return next((name for name, child in model.named_modules(prefix=prefix) if child is module), None)
 
 
 def fqn_to_module(model: Any, path: str) -> Any:
