@@ -377,6 +377,44 @@ def spectra(torch) -> dict:
     }
 
 
+def distances(torch) -> dict:
+    """Distances of rows, and their gradients."""
+    few, many = torch.randn(1000, 3), torch.randn(500, 128)
+    trained = torch.randn(500, 128, requires_grad=True)
+
+    def both():
+        torch.cdist(trained, many, 1.0).sum().backward()
+        trained.grad = None
+
+    return {
+        "pdist, 1000 of 3": timed(lambda: torch.pdist(few)),
+        "pdist, 500 of 128": timed(lambda: torch.pdist(many)),
+        "cdist, 500 x 500 of 128": timed(lambda: torch.cdist(many, many)),
+        "cdist of order 1, 500 x 500 of 128": timed(lambda: torch.cdist(many, many, 1.0)),
+        "cdist of order 1 and backward, 500 x 500 of 128": timed(both),
+    }
+
+
+def decompositions(torch) -> dict:
+    """Decompositions and solutions of linear systems."""
+    linalg, a, b = torch.linalg, torch.randn(256, 256), torch.randn(256, 16)
+    spd, tall, stack = a @ a.T + 256 * torch.eye(256), torch.randn(1000, 100), torch.randn(1000, 4, 4)
+    return {
+        "cholesky, 256": timed(lambda: linalg.cholesky(spd)),
+        "solve, 256, 16 right sides": timed(lambda: linalg.solve(a, b)),
+        "inv, 256": timed(lambda: linalg.inv(a)),
+        "det, 1000 of 4 x 4": timed(lambda: linalg.det(stack)),
+        "solve, 1000 of 4 x 4": timed(lambda: linalg.solve(stack, stack)),
+        "qr, 1000 x 100": timed(lambda: linalg.qr(tall)),
+        "lstsq, 1000 x 100": timed(lambda: linalg.lstsq(tall, tall[:, :1])),
+        "eigh, 256": timed(lambda: linalg.eigh(spd)),
+        "svd, 256": timed(lambda: linalg.svd(a)),
+        "svdvals, 256": timed(lambda: linalg.svdvals(a)),
+        "eig, 256": timed(lambda: linalg.eig(a), repeats=3),
+        "matrix_exp, 256": timed(lambda: linalg.matrix_exp(a / 16)),
+    }
+
+
 def convolutions(torch) -> dict:
     """Forward, and forward with backward by input and weight."""
     functional, found = torch.nn.functional, {}
@@ -567,6 +605,8 @@ PARTS = (
     layers,
     sequences,
     spectra,
+    distances,
+    decompositions,
     convolutions,
     images,
     channels,

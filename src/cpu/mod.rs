@@ -23,6 +23,7 @@ pub mod conv;
 pub mod convert;
 pub mod copy;
 pub mod ctc;
+pub mod distance;
 mod distributions;
 pub mod epilogue;
 pub mod fft;

@@ -6,6 +6,7 @@ use super::mat::{Field, Mat, Real};
 use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::{num_threads, try_par_for};
 use crate::cpu::simd::{self, Kernel};
+use crate::cpu::strided::gather;
 use crate::cpu::view::{View, ensure, load, store};
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
@@ -114,6 +115,12 @@ impl<T: Field> At<'_, T> {
         let (ptr, shape, strides) = self.core(k);
         let mut m: Mat<T> = Mat::zeros(shape[0], shape[1]);
         let dtype = self.views[k].dtype;
+        if dtype == T::DTYPE && !m.data.is_empty() {
+            let dims = [(m.rows, strides[0]), (m.cols, strides[1])];
+            // SAFETY: the block lies within the operand, and the matrix has its size.
+            unsafe { gather(size_of::<T>(), ptr, &dims, m.data.as_mut_ptr().cast()) };
+            return m;
+        }
         for (i, n) in runs([m.rows, m.cols], strides) {
             // SAFETY: the rows lie within the operand, and follow one another in the matrix.
             unsafe {
@@ -149,6 +156,11 @@ impl<T: Field> At<'_, T> {
         let (ptr, shape, strides) = self.core(k);
         assert_eq!(shape, [m.rows, m.cols]);
         let dtype = self.views[k].dtype;
+        if dtype == E::DTYPE && *strides == [1, m.rows] && !m.data.is_empty() {
+            let dims = [(m.cols, 1), (m.rows, m.cols)];
+            // SAFETY: as below; its columns lie one after another.
+            return unsafe { gather(size_of::<E>(), m.data.as_ptr().cast(), &dims, ptr) };
+        }
         for (i, n) in runs([m.rows, m.cols], strides) {
             // SAFETY: the rows lie within the output, which only this matrix of the batch writes.
             unsafe {

@@ -1,7 +1,9 @@
 //! A dense row-major matrix, its element types, and products of its blocks.
 
+use super::spectrum::Eigen;
 use crate::cpu::complex;
 use crate::cpu::gemm;
+use crate::cpu::strided::{gather, scatter};
 use crate::cpu::view::View;
 use crate::dtype::{Element, c64, c128};
 use crate::error::Result;
@@ -15,6 +17,7 @@ pub trait Field: Element + ComplexFloat<Real: Element> {
     fn double(self) -> Self::Double;
     fn of(real: Self::Real) -> Self;
     /// The quotient, without intermediate overflow for complex numbers too.
+    #[inline(always)]
     fn over(self, by: Self) -> Self {
         self / by
     }
@@ -26,7 +29,10 @@ impl Real for f32 {}
 impl Real for f64 {}
 
 /// Types in which spectra are computed.
-pub trait Double: Field<Double = Self> + ComplexFloat<Real = f64> + faer::traits::ComplexField<Real = f64> {}
+pub trait Double:
+    Field<Double = Self> + ComplexFloat<Real = f64> + faer::traits::ComplexField<Real = f64> + Eigen
+{
+}
 
 impl Field for f32 {
     type Double = f64;
@@ -116,11 +122,45 @@ impl<T: Field> Mat<T> {
     }
     /// A copy of the block of some rows and columns.
     pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> Mat<T> {
-        Mat::from_fn(rows.len(), cols.len(), |i, j| self[(rows.start + i, cols.start + j)])
+        let mut block = Mat::zeros(rows.len(), cols.len());
+        for (i, row) in rows.enumerate() {
+            block.row_mut(i).copy_from_slice(&self.row(row)[cols.clone()]);
+        }
+        block
+    }
+    /// The elements of a block, column by column.
+    pub fn columns(&self, rows: Range<usize>, cols: Range<usize>) -> Vec<T> {
+        assert!(rows.end <= self.rows && cols.end <= self.cols);
+        let mut columns = vec![T::default(); rows.len() * cols.len()];
+        let dims = [(cols.len(), 1), (rows.len(), self.cols)];
+        if !columns.is_empty() {
+            let from = &self.data[rows.start * self.cols + cols.start];
+            // SAFETY: the block lies in this matrix, and there is room for it.
+            unsafe { gather(size_of::<T>(), (from as *const T).cast(), &dims, columns.as_mut_ptr().cast()) };
+        }
+        columns
+    }
+    /// Writes a block that begins there, given column by column.
+    pub fn put_columns(&mut self, (row, col): (usize, usize), [rows, cols]: [usize; 2], columns: &[T]) {
+        assert!(row + rows <= self.rows && col + cols <= self.cols && columns.len() == rows * cols);
+        let dims = [(cols, 1), (rows, self.cols)];
+        if !columns.is_empty() {
+            let to = &mut self.data[row * self.cols + col];
+            // SAFETY: the block lies in this matrix.
+            unsafe { scatter(size_of::<T>(), columns.as_ptr().cast(), (to as *mut T).cast(), &dims) };
+        }
+    }
+    /// Writes a block that begins there.
+    pub fn put(&mut self, (row, col): (usize, usize), block: &Mat<T>) {
+        for i in 0..block.rows {
+            self.row_mut(row + i)[col..col + block.cols].copy_from_slice(block.row(i));
+        }
     }
     /// The conjugate transpose.
     pub fn adjoint(&self) -> Mat<T> {
-        Mat::from_fn(self.cols, self.rows, |i, j| self[(j, i)].conj())
+        let mut turned = Mat { rows: self.cols, cols: self.rows, data: self.columns(0..self.rows, 0..self.cols) };
+        turned.data.iter_mut().for_each(|x| *x = x.conj());
+        turned
     }
     pub fn map(&self, f: impl Fn(T) -> T) -> Mat<T> {
         Mat { rows: self.rows, cols: self.cols, data: self.data.iter().map(|&x| f(x)).collect() }
@@ -133,6 +173,7 @@ impl<T: Field> Mat<T> {
         self.data.iter().all(|x| x.is_finite())
     }
     /// Row `i` minus `factor` times row `j`, in the columns `cols`.
+    #[inline(always)]
     pub fn minus_row(&mut self, i: usize, factor: T, j: usize, cols: Range<usize>) {
         let (low, high) = (i.min(j), i.max(j));
         let (head, tail) = self.data.split_at_mut(high * self.cols);
@@ -159,6 +200,21 @@ impl<T: Field> Mat<T> {
     pub fn minus_product(&mut self, at: (usize, usize), a: &Mat<T>, b: &Mat<T>) -> Result<()> {
         // SAFETY: the factors are whole matrices and the block has the size of their product.
         unsafe { self.accumulate(at, [a.rows, b.cols, a.cols], -1.0, 1.0, a.at(0, 0), b.at(0, 0)) }
+    }
+    /// The same with blocks of two other matrices, which begin there and have the sizes [m, k] and [k, n] of `size` [m, n, k].
+    pub fn minus_blocks(
+        &mut self,
+        at: (usize, usize),
+        size: [usize; 3],
+        a: (&Mat<T>, usize, usize),
+        b: (&Mat<T>, usize, usize),
+    ) -> Result<()> {
+        let [m, n, k] = size;
+        let inside =
+            |(x, i, j): (&Mat<T>, usize, usize), rows: usize, cols: usize| i + rows <= x.rows && j + cols <= x.cols;
+        assert!(inside(a, m, k) && inside(b, k, n), "the blocks lie in their matrices");
+        // SAFETY: they do, and are others than this one.
+        unsafe { self.accumulate(at, size, -1.0, 1.0, a.0.at(a.1, a.2), b.0.at(b.1, b.2)) }
     }
     /// The same with two factors from this matrix that do not overlap the block.
     pub fn minus_own(

@@ -12,6 +12,7 @@ pub mod factor;
 pub mod lanes;
 pub mod ldl;
 pub mod mat;
+mod panel;
 pub mod reflect;
 pub mod scaling;
 pub mod spectrum;

@@ -3,6 +3,8 @@
 
 use super::factor;
 use super::mat::{Field, Mat};
+use crate::cpu::number_class::Fuse;
+use crate::cpu::simd::{self, Kernel};
 use crate::error::Result;
 use std::ops::Range;
 
@@ -23,6 +25,30 @@ pub fn solve<T: Field>(a: &Mat<T>, b: &mut Mat<T>, what: Triangle) -> Result<()>
 
 fn part<T: Field>(a: &Mat<T>, b: &mut Mat<T>, what: Triangle, rows: Range<usize>) -> Result<()> {
     if rows.len() <= BLOCK {
+        simd::run_wide(Substitution { a, b, what, rows });
+        return Ok(());
+    }
+    let middle = rows.start + rows.len() / 2;
+    let (low, high) = (rows.start..middle, middle..rows.end);
+    let (first, second) = if what.upper { (high, low) } else { (low, high) };
+    part(a, b, what, first.clone())?;
+    let size = [second.len(), b.cols, first.len()];
+    b.minus_of(second.start, size, (a, second.start, first.start), first.start)?;
+    part(a, b, what, second)
+}
+
+/// Rows one by one.
+struct Substitution<'a, T> {
+    a: &'a Mat<T>,
+    b: &'a mut Mat<T>,
+    what: Triangle,
+    rows: Range<usize>,
+}
+impl<T: Field> Kernel for Substitution<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let Substitution { a, b, what, rows } = self;
         for step in rows.clone() {
             let i = if what.upper { rows.start + rows.end - 1 - step } else { step };
             let known = if what.upper { i + 1..rows.end } else { rows.start..i };
@@ -34,15 +60,7 @@ fn part<T: Field>(a: &Mat<T>, b: &mut Mat<T>, what: Triangle, rows: Range<usize>
                 b.row_mut(i).iter_mut().for_each(|x| *x = x.over(pivot));
             }
         }
-        return Ok(());
     }
-    let middle = rows.start + rows.len() / 2;
-    let (low, high) = (rows.start..middle, middle..rows.end);
-    let (first, second) = if what.upper { (high, low) } else { (low, high) };
-    part(a, b, what, first.clone())?;
-    let size = [second.len(), b.cols, first.len()];
-    b.minus_of(second.start, size, (a, second.start, first.start), first.start)?;
-    part(a, b, what, second)
 }
 
 /// The solution of `A X = B` by LU, and the number of the first zero pivot. `a` is overwritten with its factors.

@@ -2,12 +2,16 @@
 
 use super::checks::*;
 use super::eigen::{EIGH, EIGVALSH};
-use super::solve::INV_EX;
+use super::qr::QR_STEP;
+use super::solve::{INV_EX, triangular};
 use super::svd::{SVD_STEP, SVDVALS};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::create::full::FULL;
+use crate::ops::create::range::EYE_M;
 use crate::ops::elementwise::ternary::{NAN_TO_NUM, WHERE};
+use crate::ops::reduce::any_all::ALL;
 use crate::ops::reduce::extrema::AMAX;
 use crate::ops::reduce::norm::{MATRIX_NORM, MATRIX_NORM_STR, MatrixNorm};
 use crate::ops::reduce::sum_prod::SUM_DIM;
@@ -249,12 +253,51 @@ fn full_rank(rank: &Tensor, most: usize) -> Result<()> {
     )
 }
 
-/// The solution and, if requested, the sums of squared residuals.
-fn fitted(c: &Call, with_residuals: bool) -> Result<Outputs> {
+/// Q and R of matrices none of whose singular values counts as zero; of their adjoints where those are the taller.
+struct Factors {
+    q: Term,
+    r: Term,
+    adjoint: bool,
+}
+impl Factors {
+    /// None if a singular value of any matrix counts as zero. By Frobenius norms the least is at least `1 / |R^-1|` and the greatest
+    /// at most `|R|`; where these leave it open, all of R's are computed.
+    fn of(a: &Tensor, cutoff: Scalar) -> Result<Option<Factors>> {
+        let ((m, n), cutoff) = (sizes(a), cutoff.to_f64().max(0.0));
+        let adjoint = m < n;
+        if m.min(n) == 0 {
+            return Ok(None);
+        }
+        let parts = QR_STEP.calls((if adjoint { Term::from(a).mh() } else { a.into() }, "reduced"))?;
+        let [q, r] = [0, 1].map(|i| Term::from(&parts[i]));
+        let identity = EYE_M.call((m.min(n) as i64, m.min(n) as i64, a.dtype(), a.device()));
+        let inverse = triangular(r.clone(), identity, true, true, false);
+        let [size, inverse] = [r.clone(), inverse].map(|t| t.abs().square().sum(&[-2, -1], false).sqrt());
+        let all = |holds: Term| item(&ALL.call((holds,)).ok()?).map(|all| all.to_bool());
+        if !all(size.clone().less(f64::INFINITY))? {
+            return Ok(None);
+        }
+        let counts = |values: Term| all(values.clone().greater(top(values) * cutoff));
+        let clear = all((size * inverse * cutoff).less(0.5))? || counts(SVDVALS.call((r.clone(),)))?;
+        Ok(clear.then_some(Factors { q, r, adjoint }))
+    }
+    fn solve(&self, b: Term) -> Term {
+        match self.adjoint {
+            false => triangular(self.r.clone(), self.q.clone().mh().at(b), true, true, false),
+            true => self.q.clone().at_by_columns(triangular(self.r.clone().mh(), b, false, true, false)),
+        }
+    }
+}
+
+/// The solution, by factors if there are any, and, if requested, the sums of squared residuals.
+fn fitted(c: &Call, factors: Option<&Factors>, with_residuals: bool) -> Result<Outputs> {
     let (a, b) = (c.tensor(0)?, c.tensor("b")?);
     let vector = is_vector(a, b);
     let b = if vector { Term::from(b).unsqueeze(-1) } else { b.into() };
-    let x = PINV.call((a, 0.0, cutoff(c, a))).at_by_columns(b.clone());
+    let x = match factors {
+        Some(factors) => factors.solve(b.clone()),
+        None => PINV.call((a, 0.0, cutoff(c, a))).at_by_columns(b.clone()),
+    };
     let residuals =
         if with_residuals { Some((Term::from(a).at(&x) - b).abs().square().sum(&[-2], false)) } else { None };
     [Some(if vector { x.squeeze(-1) } else { x }), residuals].into_iter().flatten().map(Term::ok).collect()
@@ -279,18 +322,25 @@ fn least_squares(c: &Call) -> Result<Outputs> {
         }
     }
     let none = |d: DType| Tensor::empty(&[0], d, a.device());
-    let rank = MATRIX_RANK.call((a, 0.0, cutoff(c, a))).ok()?;
+    let factors = Factors::of(a, cutoff(c, a))?;
+    let rank = match &factors {
+        Some(_) => FULL.call((lead(a), m.min(n) as i64, DType::I64, a.device())).ok()?,
+        None => MATRIX_RANK.call((a, 0.0, cutoff(c, a))).ok()?,
+    };
     if driver == Driver::Gels {
         full_rank(&rank, m.min(n))?;
     }
-    let full = item(&crate::ops::reduce::any_all::ALL.call((Term::from(&rank).equals(n),)).ok()?)?.to_bool();
-    let mut out = fitted(c, m > n && driver != Driver::Gelsy && full)?;
+    let full = item(&ALL.call((Term::from(&rank).equals(n),)).ok()?)?.to_bool();
+    let mut out = fitted(c, factors.as_ref(), m > n && driver != Driver::Gelsy && full)?;
     if out.len() < 2 {
         out.push(none(a.dtype().to_real())?);
     }
     out.push(if driver == Driver::Gels { none(DType::I64)? } else { rank });
     let with_values = matches!(driver, Driver::Gelsd | Driver::Gelss);
-    out.push(if with_values { SVDVALS.call((a,)).ok()? } else { none(a.dtype().to_real())? });
+    out.push(match with_values {
+        true => SVDVALS.call((factors.map_or(a.into(), |f| f.r),)).ok()?,
+        false => none(a.dtype().to_real())?,
+    });
     Ok(out)
 }
 
@@ -299,14 +349,14 @@ pub static LSTSQ: Op = Op {
     sig: sig(
         "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str{gels|gelsy|gelsd|gelss}? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     ),
-    doc: "The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it.",
+    doc: "The X of least norm that makes `|A X - B|` least. Any driver solves by QR, or by singular values where some count as zero; what else is given is as the driver has it.",
     body: reads_host(least_squares),
     vjp: Vjp::Joint(Joint {
         args: &[0, 1],
         saves: A0 | A1,
         formula: |c| {
             let with_residuals = *c.output_metas[1].shape != [0];
-            c.through(|call| fitted(call, with_residuals))
+            c.through(|call| fitted(call, None, with_residuals))
         },
     }),
     constant: &[3],

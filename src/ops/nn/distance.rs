@@ -1,12 +1,14 @@
 //! Distances between rows, and rows scaled to a maximum norm: cdist, pdist, dist, renorm.
 //!
 //! Each is one node whose gradient is that of its recomputed steps (`rematerialize.rs`). The differences of all pairs of rows
-//! would be far larger than the input and the output, so `cdist` works in tiles of pairs, in both directions, or uses a
-//! matrix product: `|x - y|^2 = |x|^2 + |y|^2 - 2 x y`, less accurate and much faster.
+//! would be far larger than the input and the output: on the CPU a kernel does without them, elsewhere `cdist` works in tiles of
+//! pairs, in both directions. For many rows it uses a matrix product: `|x - y|^2 = |x|^2 + |y|^2 - 2 x y`, less accurate and much faster.
 
 use crate::autograd::forward::differentiating;
-use crate::dtype::Scalar;
-use crate::error::{Error, Result};
+use crate::cpu::distance;
+use crate::device::Device;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result, Show};
 use crate::layout::broadcast;
 use crate::op::*;
 use crate::ops::create::combinatorics::CHOICES;
@@ -21,7 +23,19 @@ use crate::ops::view::reshape::VIEW;
 use crate::ops::view::slice::NARROW;
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] = &[&EUCLIDEAN, &TILED, &CDIST, &PDIST, &DIST, &RENORM];
+pub static OPS: &[&Op] = &[
+    &EUCLIDEAN,
+    &TILED,
+    &DISTANCES,
+    &DISTANCES_BACKWARD,
+    &CDIST,
+    &PAIRS,
+    &PAIR_DISTANCES,
+    &PAIRS_BACKWARD,
+    &PDIST,
+    &DIST,
+    &RENORM,
+];
 
 fn positive(p: f64, op: &str) -> Result<()> {
     if p >= 0.0 { Ok(()) } else { Err(Error::runtime(format!("{op} only supports non-negative p values"))) }
@@ -110,9 +124,30 @@ fn tiled(c: &Call) -> Result<Outputs> {
     joined(rows.iter().map(|&r| band(r)), -2).outputs()
 }
 
-/// The gradients in tiles; if they are recorded, of all pairs at once.
+/// Whether these rows have one dtype of those that the kernels take.
+fn typed(rows: &[&Tensor]) -> bool {
+    rows.iter().all(|t| matches!(t.dtype(), DType::F32 | DType::F64) && t.dtype() == rows[0].dtype())
+}
+/// Whether the kernels compute the distances of these rows.
+fn has_kernel(rows: &[&Tensor]) -> bool {
+    typed(rows) && rows.iter().all(|t| t.device() == Device::Cpu)
+}
+/// Whether they do, of the two sets of rows of a call.
+fn fits(c: &Call) -> bool {
+    matches!((c.tensor("x1"), c.tensor("x2")), (Ok(a), Ok(b)) if has_kernel(&[a, b]))
+}
+
+/// The gradients by the kernel, or in tiles; if they are recorded, of all pairs at once.
 fn distances_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
     let (a, b) = (c.arg(0).ok()?, c.arg(1).ok()?);
+    if !differentiating() && has_kernel(&[&a, &b]) {
+        let (p, found) = (c.float("p"), c.out(0));
+        let by = |i: usize, [x, y]: [&Tensor; 2], turned: fn(Term) -> Term| {
+            let gradient = || DISTANCES_BACKWARD.call((turned(c.g()), x, y, p, turned(found.clone()))).ok();
+            c.wants(i).then(gradient).transpose()
+        };
+        return Ok(vec![by(0, [&a, &b], |t| t)?, by(1, [&b, &a], Term::mt)?]);
+    }
     let [rows, others] = runs(&a, &b)?;
     if differentiating() || rows.len() * others.len() < 2 {
         return c.through(distances);
@@ -166,10 +201,15 @@ pub static TILED: Op = Op {
     sig: sig("_cdist_forward(Tensor x1, Tensor x2, float p) -> Tensor"),
     doc: "`cdist` by differences.",
     forms: HIDDEN,
-    body: decompose(tiled),
-    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: distances_backward }),
+    body: decompose_or(tiled, &DISTANCES, fits),
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1 | OUT0, formula: distances_backward }),
     node: "CdistBackward0",
-    samples: &["f32[3,2], f32[4,2], 1.0"],
+    samples: &[
+        "f32[3,2], f32[4,2], 1.0",
+        "f32[2,3,2], f32[5,2], 3.0",
+        "f32[70,3], f32[2,3], inf",
+        "f16[3,2], f16[4,2], 1.0",
+    ],
     errors: &[("f32[3,2], 1, 1.0", "TypeError", "must be Tensor")],
     ..OP
 };
@@ -238,6 +278,90 @@ pub static CDIST: Op = Op {
     ..OP
 };
 
+/// Two sets of rows with their leading dimensions alike.
+fn aligned(c: &Call) -> Result<[Tensor; 2]> {
+    let (a, b) = rows_of(c)?;
+    if !typed(&[a, b]) {
+        return Err(Error::runtime(format!("expected float32 or float64 rows, got {} and {}", a.dtype(), b.dtype())));
+    }
+    let lead = broadcast(&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2])?;
+    let to = |t: &Tensor| -> Result<Tensor> {
+        let sizes: Ints = lead.iter().chain(&t.shape()[t.ndim() - 2..]).map(|&n| n as i64).collect();
+        Ok(t.with_layout(t.layout().expand(&sizes)?))
+    };
+    Ok([to(a)?, to(b)?])
+}
+
+pub static DISTANCES: Op = Op {
+    sig: sig("_distances(Tensor x1, Tensor x2, float p) -> Tensor"),
+    doc: "`_cdist_forward` without the differences in memory.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let [a, b] = aligned(c)?;
+            let mut shape = a.shape().to_vec();
+            shape[a.ndim() - 1] = b.size(b.ndim() - 2);
+            Ok(Spec::one(&shape, a.dtype(), a.device()))
+        },
+        |c, out| {
+            let [a, b] = aligned(c)?;
+            distance::distances(a.cpu_view()?, b.cpu_view()?, c.float("p")?, out[0].cpu_view()?)
+        },
+        None,
+    ),
+    vjp: Vjp::None("`_cdist_forward` has the gradient"),
+    samples: &["f32[3,2], f32[4,2], 1.0", "f64[2,3,2], f64[4,2], inf"],
+    errors: &[
+        ("f32[3,2], f32[4,3], 1.0", "RuntimeError", "must have the same number of columns"),
+        ("f32[3,2], f64[4,2], 1.0", "RuntimeError", "expected float32 or float64 rows, got float32 and float64"),
+    ],
+    batch: Batching::Leading,
+    ..OP
+};
+
+pub static DISTANCES_BACKWARD: Op = Op {
+    sig: sig("_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor"),
+    doc: "The gradient of `_cdist_forward` by `x1`, from the distances and their gradient.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let [a, b] = aligned(c)?;
+            let mut shape = a.shape().to_vec();
+            shape[a.ndim() - 1] = b.size(b.ndim() - 2);
+            of_shape(c, "grad", "cdist", &shape, &a)?;
+            Ok(Spec::one(a.shape(), a.dtype(), a.device()))
+        },
+        |c, out| {
+            let [a, b] = aligned(c)?;
+            let (grad, norms) = (c.tensor("grad")?.cpu_view()?, c.tensor("cdist")?.cpu_view()?);
+            let sides = [a.cpu_view()?, b.cpu_view()?];
+            distance::distances_backward(grad, sides, c.float("p")?, norms, out[0].cpu_view()?)
+        },
+        None,
+    ),
+    vjp: Vjp::None("the gradient of a gradient is that of the steps"),
+    samples: &["f32[3,4], f32[3,2], f32[4,2], 1.0, f32[3,4]", "f64[2,3,1], f64[2,3,2], f64[1,2], 3.0, f64[2,3,1]"],
+    errors: &[("f32[3,3], f32[3,2], f32[4,2], 1.0, f32[3,4]", "RuntimeError", "grad must have the shape")],
+    batch: Batching::Leading,
+    ..OP
+};
+
+/// Refuses numbers of pairs that are not of this shape, or not of the rows' dtype.
+fn of_shape(c: &Call, grad: &str, norms: &str, shape: &[usize], rows: &Tensor) -> Result<()> {
+    for name in [grad, norms] {
+        let t = c.tensor(name)?;
+        if t.shape() != shape || t.dtype() != rows.dtype() {
+            let (got, wanted) = (Show(t.shape()), Show(shape));
+            return Err(Error::runtime(format!(
+                "{name} must have the shape and dtype of the distances, {wanted} and {}, got {got} and {}",
+                rows.dtype(),
+                t.dtype()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The distances of each pair of rows.
 fn pairs(c: &Call) -> Result<Outputs> {
     let (t, p) = (c.tensor(0)?, c.float("p")?);
@@ -248,23 +372,98 @@ fn pairs(c: &Call) -> Result<Outputs> {
     if t.size(1) == 0 || n < 2 { gaps.sum(&[-1], false).outputs() } else { norms(gaps, p).outputs() }
 }
 
+/// Argument `self` of `pdist`, and its number of pairs.
+fn single<'a>(c: &'a Call) -> Result<(&'a Tensor, usize)> {
+    let t = c.tensor("self")?;
+    if t.ndim() != 2 {
+        return Err(Error::runtime(format!("pdist only supports 2D tensors, got: {}D", t.ndim())));
+    }
+    if !t.dtype().is_float() {
+        return Err(Error::runtime("pdist only supports floating-point dtypes"));
+    }
+    positive(c.float("p")?, "pdist")?;
+    let n = t.size(0);
+    Ok((t, n.saturating_mul(n.saturating_sub(1)) / 2))
+}
+fn single_typed<'a>(c: &'a Call) -> Result<(&'a Tensor, usize)> {
+    let (t, pairs) = single(c)?;
+    if typed(&[t]) {
+        Ok((t, pairs))
+    } else {
+        Err(Error::runtime(format!("expected float32 or float64 rows, got {}", t.dtype())))
+    }
+}
+
+fn pairs_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
+    let t = c.arg(0).ok()?;
+    if differentiating() || !has_kernel(&[&t]) {
+        return c.through(pairs);
+    }
+    let gradient = PAIRS_BACKWARD.call((c.g(), &t, c.float("p"), c.out(0)));
+    Ok(vec![Some(gradient.ok()?)])
+}
+
+pub static PAIRS: Op = Op {
+    sig: sig("_pdist_forward(Tensor self, float p=2) -> Tensor"),
+    doc: "`pdist`.",
+    forms: HIDDEN,
+    body: decompose_or(
+        |c| single(c).and_then(|_| pairs(c)),
+        &PAIR_DISTANCES,
+        |c| c.tensor(0).is_ok_and(|t| has_kernel(&[t])),
+    ),
+    vjp: Vjp::Joint(Joint { args: &[0], saves: A0 | OUT0, formula: pairs_backward }),
+    node: "PdistBackward0",
+    samples: &["f32[4,2]", "f32[3,3], 1.0", "f32[3,4](ties), 3.0", "f32[70,3], inf", "f16[3,2], 1.0"],
+    errors: &[("f32[3]", "RuntimeError", "pdist only supports 2D tensors, got: 1D")],
+    ..OP
+};
+
+pub static PAIR_DISTANCES: Op = Op {
+    sig: sig("_pair_distances(Tensor self, float p=2) -> Tensor"),
+    doc: "`_pdist_forward` without the differences in memory.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| single_typed(c).map(|(t, pairs)| Spec::one(&[pairs], t.dtype(), t.device())),
+        |c, out| distance::pair_distances(c.tensor(0)?.cpu_view()?, c.float("p")?, out[0].cpu_view()?),
+        None,
+    ),
+    vjp: Vjp::None("`_pdist_forward` has the gradient"),
+    samples: &["f32[4,2], 1.0", "f64[3,3], 3.0"],
+    errors: &[("f16[3,2]", "RuntimeError", "expected float32 or float64 rows, got float16")],
+    ..OP
+};
+
+pub static PAIRS_BACKWARD: Op = Op {
+    sig: sig("_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor"),
+    doc: "The gradient of `pdist`, from the distances and their gradient.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let (t, pairs) = single_typed(c)?;
+            of_shape(c, "grad", "pdist", &[pairs], t)?;
+            Ok(Spec::one(t.shape(), t.dtype(), t.device()))
+        },
+        |c, out| {
+            let (grad, norms) = (c.tensor("grad")?.cpu_view()?, c.tensor("pdist")?.cpu_view()?);
+            let rows = c.tensor("self")?.cpu_view()?;
+            distance::pair_distances_backward(grad, rows, c.float("p")?, norms, out[0].cpu_view()?)
+        },
+        None,
+    ),
+    vjp: Vjp::None("the gradient of a gradient is that of the steps"),
+    samples: &["f32[6], f32[4,2], 1.0, f32[6]"],
+    errors: &[("f32[5], f32[4,2], 1.0, f32[6]", "RuntimeError", "grad must have the shape")],
+    ..OP
+};
+
 pub static PDIST: Op = Op {
     sig: sig("pdist(Tensor self, float p=2) -> Tensor"),
     doc: "The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row.",
     aliases: &["nn.functional.pdist"],
     forms: F,
-    body: decompose(|c| {
-        let (t, p) = (c.tensor(0)?, c.float("p")?);
-        if t.ndim() != 2 {
-            return Err(Error::runtime(format!("pdist only supports 2D tensors, got: {}D", t.ndim())));
-        }
-        if !t.dtype().is_float() {
-            return Err(Error::runtime("pdist only supports floating-point dtypes"));
-        }
-        positive(p, "pdist")?;
-        pairs(c)
-    }),
-    vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(pairs) }),
+    body: decompose(|c| PAIRS.calls((single(c)?.0, c.float("p")?))),
+    vjp: Vjp::Composite,
     samples: &["f32[4,2]", "f32[3,3], 1.0", "f32[3,2], inf", "f32[3,4](ties), inf", "f32[1,3]"],
     errors: &[
         ("f32[3]", "RuntimeError", "pdist only supports 2D tensors, got: 1D"),
