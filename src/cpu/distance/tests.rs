@@ -64,12 +64,12 @@ fn check_pairs(rng: &mut Rng, dtype: DType, [n, m]: [usize; 2], order: f64, tole
     );
     pair_distances(a.view(), order, out.view()).unwrap();
     pair_distances_backward(grad.view(), a.view(), order, out.view(), by_a.view()).unwrap();
-    let (mut want, mut gradient) = (Vec::new(), vec![0.0; n * m]);
+    let (g, mut want, mut gradient) = (grad.reals(), Vec::new(), vec![0.0; n * m]);
     for (i, j) in (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))) {
         let gaps: Vec<f64> = x[i].iter().zip(&x[j]).map(|(x, y)| x - y).collect();
         let distance = norm(&gaps, order);
         for (c, gap) in gaps.iter().enumerate() {
-            let part = grad.reals()[want.len()] * slope(*gap, distance, order);
+            let part = g[want.len()] * slope(*gap, distance, order);
             gradient[i * m + c] += part;
             gradient[j * m + c] -= part;
         }

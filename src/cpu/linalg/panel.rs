@@ -118,16 +118,19 @@ impl<T: Field> Kernel for Cholesky<'_, T> {
     fn run<F: Fuse>(self) -> usize {
         let Cholesky(panel) = self;
         for j in 0..panel.cols {
-            for done in 0..j {
-                let (factors, to) = panel.pair(done, j, j);
-                minus(to, factors[0].conj(), factors);
-            }
-            let column = panel.column(j, j);
-            let square = column[0].re();
+            let square = (0..j).fold(panel.column(j, j)[0].re(), |rest, r| {
+                let factor = panel.column(r, j)[0];
+                rest - (factor * factor.conj()).re()
+            });
             if square.partial_cmp(&T::Real::default()) != Some(Ordering::Greater) {
-                column[0] = T::of(square);
+                panel.column(j, j)[0] = T::of(square);
                 return j + 1;
             }
+            for done in 0..j {
+                let (factors, to) = panel.pair(done, j, j);
+                minus(&mut to[1..], factors[0].conj(), &factors[1..]);
+            }
+            let column = panel.column(j, j);
             let root = T::of(square).sqrt();
             column[0] = root;
             column[1..].iter_mut().for_each(|x| *x = x.over(root));
