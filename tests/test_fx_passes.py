@@ -303,3 +303,25 @@ def test_assertions_are_recorded_by_a_rewriting_tracer(torch):
     assert function(torch.ones(1)).item() == 1
     with pytest.raises(AssertionError, match="too large"):
         function(torch.full((1,), 3.0))
+
+
+def test_arguments_of_functions_of_layers_have_their_own_names(torch):
+    from rustgrad.fx.operator_schemas import normalize_function
+
+    a, b = torch.rand(1, 3), torch.rand(1, 3)
+    named = {
+        F.binary_cross_entropy: ["input", "target", "weight", "size_average", "reduce", "reduction"],
+        F.elu: ["input", "alpha", "inplace"],
+        F.linear: ["input", "weight", "bias"],
+    }
+    for function, names in named.items():
+        args = (a,) if function is F.elu else (a, b)
+        made = normalize_function(function, args, {}, normalize_to_only_use_kwargs=True)
+        assert list(made.kwargs) == names and not made.args
+        assert torch.equal(function(**made.kwargs), function(*args))
+    # Of overloads the first whose types fit is taken.
+    assert list(normalize_function(torch.all, (a,), {}, (torch.Tensor,)).args) == [a]
+    made = normalize_function(torch.var, (a,), {}, (torch.Tensor,), normalize_to_only_use_kwargs=True)
+    assert made.kwargs["unbiased"] is True and len(made.kwargs) == 2
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        normalize_function(torch.var, (a,), {})
