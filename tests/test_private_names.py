@@ -488,6 +488,15 @@ def test_contexts_and_sets(torch, tmp_path):
     with DeviceContext("meta"):
         assert torch.ones(2).is_meta
     assert set_device("meta")(lambda: torch.ones(2).is_meta)() and not torch.ones(2).is_meta
+
+    @set_device("meta")
+    def turns():
+        yield torch.ones(2).is_meta
+        yield torch.ones(2).is_meta
+
+    assert [(on_meta, torch.ones(2).is_meta) for on_meta in turns()] == [(True, False)] * 2
+    with pytest.raises(RuntimeError, match="Cannot decorate classes"):
+        set_device("meta")(type("Made", (), {}))
     s = OrderedSet([3, 1, 3])
     assert list(s | {2}) == [3, 1, 2] and list(s - {3}) == [1] and s == {1, 3} and s.pop() == 1 and list(s) == [3]
     with pytest.raises(TypeError):
