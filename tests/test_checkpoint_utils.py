@@ -406,6 +406,30 @@ def test_results_that_a_policy_keeps_are_not_computed_again(torch, module):
     assert costs["nothing"] == costs["bool"] == costs["products"] + 4 * product == costs["list"] + 6 * product
     assert costs["list"] == plain == costs.get("everything", plain)
     assert asked.count((False, aten.mm.default)) == 4
+    assert not any(again for again, _ in asked)
+
+
+def test_a_policy_decides_once_for_each_call(torch, module):
+    answers, calls = iter([False, True, False]), []
+
+    def part(x):
+        return x.sin().sin().sin()
+
+    def policy(context, op, *args, **kwargs):
+        calls.append(context.is_recompute)
+        return next(answers)
+
+    x = torch.randn(3, requires_grad=True)
+    (want,) = torch.autograd.grad(part(x).sum(), x)
+    make = functools.partial(module.create_selective_checkpoint_contexts, policy)
+    out = module.checkpoint(part, x, use_reentrant=False, context_fn=make)
+    assert torch.equal(torch.autograd.grad(out.sum(), x)[0], want)
+    assert calls == [False] * 3
+    # What is recomputed entirely serves backward again and again.
+    make = functools.partial(module.create_selective_checkpoint_contexts, lambda *args, **kwargs: False)
+    out = module.checkpoint(part, x, use_reentrant=False, context_fn=make)
+    for _ in range(2):
+        assert torch.equal(torch.autograd.grad(out.sum(), x, retain_graph=True)[0], want)
 
 
 def test_results_that_are_kept_serve_one_backward_and_may_not_change(torch, module):

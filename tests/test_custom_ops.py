@@ -1,5 +1,6 @@
 """`library.custom_op`: writes, aliases, factories and batches of ops that a program defines."""
 
+import importlib
 import math
 
 import numpy as np
@@ -207,3 +208,74 @@ def test_a_default_kernel_is_for_all_devices(torch):
         return x * 2
 
     assert getattr(torch.ops, name.partition("::")[0]).twice(torch.ones(2)).tolist() == [2, 2]
+
+
+def test_autocast_of_an_op(torch):
+    seen = []
+
+    @torch.library.custom_op("casts::add", mutates_args=())
+    def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        seen.append((x.dtype, y.dtype, torch.is_autocast_enabled("cpu")))
+        return x + y
+
+    add.register_autograd(lambda ctx, g: (g * 2, None))
+    torch.library.register_autocast("casts::add", "cpu", torch.bfloat16)
+    x = torch.ones(2, requires_grad=True)
+    with torch.autocast("cpu"):
+        out = add(x, torch.ones(2, dtype=torch.int))
+        torch.ops.casts.add(torch.ones(2), torch.ones(2, dtype=torch.float64))
+    add(torch.ones(2), torch.ones(2))
+    half, single = torch.bfloat16, torch.float32
+    assert seen == [(half, torch.int32, False), (half, torch.float64, False), (single, single, False)]
+    out.sum().backward()
+    assert out.dtype == half and x.grad.dtype == single and x.grad.tolist() == [2, 2]
+    with pytest.raises(ValueError, match="does not support autocast"):
+        add.register_autocast("meta", torch.float16)
+
+    lib = torch.library.Library("casts2", "DEF")
+    lib.define("sine(Tensor x) -> Tensor")
+    lib.impl("sine", lambda x: x.sin(), "CPU")
+
+    def cast(x):
+        with torch.autocast("cpu", enabled=False):
+            return torch.ops.casts2.sine(x.bfloat16())
+
+    lib.impl("sine", cast, "AutocastCPU")
+    with torch.autocast("cpu"):
+        assert torch.ops.casts2.sine(torch.ones(2)).dtype == half
+    assert torch.ops.casts2.sine(torch.ones(2)).dtype == single
+
+
+def test_answers_of_classes_and_modes_to_an_op(torch):
+    dispatch = importlib.import_module(f"{torch.__name__}.utils._python_dispatch")
+
+    @torch.library.custom_op("answers::copy", mutates_args=())
+    def copy(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    class Mode(dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    class Derived(Mode):
+        pass
+
+    class Kind(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            raise AssertionError(func)
+
+    @torch.library.register_torch_dispatch("answers::copy", Mode)
+    def more(mode, func, types, args, kwargs):
+        assert type(mode) is Mode and func is torch.ops.answers.copy.default and not types and not kwargs
+        return args[0] + 1
+
+    copy.register_torch_dispatch(Kind, lambda cls, func, types, args, kwargs: (cls, types))
+    x = torch.zeros(2)
+    with Mode():
+        assert copy(x).tolist() == torch.ops.answers.copy(x).tolist() == [1, 1] and (x + 2).tolist() == [2, 2]
+    with Derived():
+        assert copy(x).tolist() == [0, 0]
+    assert copy(x.as_subclass(Kind)) == (Kind, (Kind,))
+    with pytest.raises(RuntimeError, match="already has"):
+        copy.register_torch_dispatch(Mode, more)

@@ -249,3 +249,79 @@ def test_fake_tensors_of_nodes():
     assert found["size"] == 4 and found["chunk"][0].shape == (2, 3)
     with pytest.raises(AssertionError, match="convert all Tensors to FakeTensors"):
         FakeTensorProp(torch.fx.symbolic_trace(nn.Linear(3, 2))).propagate(torch.ones(1, 3))
+
+
+class Successor(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+class Positive(nn.Module):
+    def forward(self, x):
+        assert x.sum() > 0, "not positive"
+        return x + 1
+
+
+class Asserting(Successor):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.linear = Positive(), nn.Linear(2, 2)
+
+    def twice(self, x):
+        return x * 2
+
+    def forward(self, x, rows=3):
+        assert x.shape[0] == rows
+        y: target.torch.Tensor = self.twice(super().forward(x))
+        return self.linear(self.inner(y))
+
+
+def test_assertions_are_recorded_by_a_rewriting_tracer(torch):
+    from rustgrad.fx.experimental.rewriter import RewritingTracer
+
+    module = Asserting()
+    tracer = RewritingTracer()
+    graph = tracer.trace(module)
+    traced = torch.fx.GraphModule(tracer.root, graph)
+    assert sum(n.target is torch._assert for n in graph.nodes) == 2
+    assert [n.target for n in graph.nodes if n.op == "call_module"] == ["linear"]
+    assert next(n for n in graph.nodes if n.name == "mul").type is torch.Tensor
+    x = torch.ones(3, 2)
+    assert torch.equal(traced(x), module(x)) and traced.linear is module.linear
+    with pytest.raises(AssertionError, match="not positive"):
+        traced(-x)
+    with pytest.raises(AssertionError):
+        traced(torch.ones(4, 2))
+
+    limit = 2
+
+    def bounded(x, *, low=0):
+        assert x.max() < limit, "too large"
+        return x - low
+
+    function = torch.fx.GraphModule(nn.Module(), RewritingTracer().trace(bounded))
+    assert function(torch.ones(1)).item() == 1
+    with pytest.raises(AssertionError, match="too large"):
+        function(torch.full((1,), 3.0))
+
+
+def test_arguments_of_functions_of_layers_have_their_own_names(torch):
+    from rustgrad.fx.operator_schemas import normalize_function
+
+    a, b = torch.rand(1, 3), torch.rand(1, 3)
+    named = {
+        F.binary_cross_entropy: ["input", "target", "weight", "size_average", "reduce", "reduction"],
+        F.elu: ["input", "alpha", "inplace"],
+        F.linear: ["input", "weight", "bias"],
+    }
+    for function, names in named.items():
+        args = (a,) if function is F.elu else (a, b)
+        made = normalize_function(function, args, {}, normalize_to_only_use_kwargs=True)
+        assert list(made.kwargs) == names and not made.args
+        assert torch.equal(function(**made.kwargs), function(*args))
+    # Of overloads the first whose types fit is taken.
+    assert list(normalize_function(torch.all, (a,), {}, (torch.Tensor,)).args) == [a]
+    made = normalize_function(torch.var, (a,), {}, (torch.Tensor,), normalize_to_only_use_kwargs=True)
+    assert made.kwargs["unbiased"] is True and len(made.kwargs) == 2
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        normalize_function(torch.var, (a,), {})

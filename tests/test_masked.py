@@ -137,5 +137,23 @@ def test_gradients_of_sparse_tensors(torch):
     x = torch.tensor(X).to_sparse().requires_grad_()
     torch.masked.prod(x, 1, mask=mask).to_dense().sum().backward()
     assert x.grad.to_dense().tolist() == [[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
-    with pytest.raises(RuntimeError, match="expected a mask of shape"):
-        torch.masked.sum(x, mask=mask.to_dense()[:1])
+    torch.masked.sum(x, mask=mask.to_dense()[:1]).to_dense().backward()
+    assert x.grad.to_dense().tolist() == [[4.0, 0.0, 2.0], [1.0, 0.0, 1.0]]
+
+
+def test_masks_broadcast_to_sparse_tensors(torch):
+    t = torch.arange(1.0, 7.0).reshape(2, 3)
+    amax, columns, rows = torch.masked.amax, torch.tensor([True, False, True]), torch.tensor([[True], [False]])
+    assert amax(t.to_sparse(), 0, mask=columns).to_dense().tolist() == [4, 0, 6]
+    assert amax(t.to_sparse(), 0, mask=rows.to_sparse()).to_dense().tolist() == [1, 2, 3]
+    assert torch.masked.sum(t.to_sparse(), dim=(), mask=columns).to_dense().item() == 14
+    with pytest.raises(IndexError, match="mask dimensionality higher"):
+        amax(t.to_sparse(), 0, mask=torch.ones(1, 2, 3) > 0)
+    with pytest.raises(RuntimeError, match="expanded size|broadcast"):
+        amax(t.to_sparse(), 0, mask=torch.ones(2, 2) > 0)
+    # A fold of no element is the identity where it is the only one.
+    none = torch.zeros(2, 3) > 0
+    for name, want in {"sum": 0, "prod": 1, "amin": INF, "amax": -INF}.items():
+        fold = getattr(torch.masked, name)
+        assert fold(t.to_sparse(), dim=(), mask=none).to_dense().item() == want
+        assert fold(t.to_sparse(), dim=(), keepdim=True, mask=none.to_sparse()).to_dense().tolist() == [[want]]

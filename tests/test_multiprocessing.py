@@ -4,10 +4,12 @@ import gc
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import time
 
 import pytest
+from support import target
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="shared memory needs a Unix system")
 METHODS = ("fork", "spawn", "forkserver")
@@ -23,8 +25,6 @@ def mp(torch):
 
 
 def _import_target():
-    from support import target
-
     return target.torch
 
 
@@ -212,3 +212,28 @@ def test_the_namespace_has_that_of_multiprocessing(torch, mp):
     # `reducer` is a module of the standard library, not a name of ours.
     assert set(multiprocessing.__all__) - {"reducer"} <= set(dir(mp)) and mp.Queue and mp.cpu_count() >= 1
     assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
+
+
+FORKED = """
+import rustgrad as torch
+from rustgrad import multiprocessing as mp
+
+def send(queue, received):
+    queue.put(torch.ones(3))
+    received.wait()
+
+mp.set_sharing_strategy("file_system")
+context = mp.get_context("fork")
+queue, received = context.Queue(), context.Event()
+process = context.Process(target=send, args=(queue, received))
+process.start()
+print(queue.get().sum().item())
+received.set()
+process.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or target.STAND_IN, reason="the strategy exists on Linux only")
+def test_files_of_a_forked_process_are_tracked_once():
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")

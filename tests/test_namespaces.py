@@ -236,7 +236,7 @@ def test_the_profiler_survives_errors_and_nests(torch):
     assert "aten::ones" in str(old) == old.table() and "id=0" in repr(old)
 
 
-def test_schedules_of_the_profiler(torch):
+def test_schedules_of_the_profiler(torch, tmp_path):
     p = module("profiler")
     action = p.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
     names = [action(i).name for i in range(10)]
@@ -247,7 +247,36 @@ def test_schedules_of_the_profiler(torch):
         for _ in range(5):
             torch.ones(3)
             prof.step()
-    assert len(traces) == 2 and any(e.key.startswith("ProfilerStep") for e in prof.key_averages())
+    assert len(traces) == 2 and any(e.key == "ProfilerStep*" for e in prof.key_averages())
+    # What `on_trace_ready` may name its file after; a trace itself has the number of each step.
+    numbers = []
+
+    def ready(prof):
+        prof.export_chrome_trace(tmp_path / "trace.json")
+        events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        numbers.append((prof.step_num, [e["name"] for e in events if e["name"].startswith("ProfilerStep")]))
+
+    with p.profile(schedule=p.schedule(wait=1, warmup=1, active=2), on_trace_ready=ready) as prof:
+        for _ in range(8):
+            torch.ones(3)
+            prof.step()
+    steps = [[f"ProfilerStep#{i}" for i in pair] for pair in ((2, 3), (6, 7))]
+    assert numbers == [(4, steps[0]), (8, steps[1])]
+
+
+def test_ranges_of_training_are_events(torch):
+    p, data = module("profiler"), module("utils.data")
+    layer = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.Adam(layer.parameters())
+    with p.profile() as prof:
+        for (x,) in data.DataLoader(data.TensorDataset(torch.ones(4, 2)), batch_size=2):
+            layer(x).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    counts = {e.key: e.count for e in prof.key_averages()}
+    assert counts["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"] == 3
+    assert counts["Optimizer.step#Adam.step"] == counts["Optimizer.zero_grad#Adam.zero_grad"] == 2
+    assert not any(name.startswith("aten::") and name.endswith("__") for name in counts)
 
 
 def test_timers(torch):

@@ -388,6 +388,8 @@ def test_branches_and_loops(torch):
         torch.cond(torch.ones(2) > 0, up, down, (torch.ones(2),))
     count, x = torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.ones(2)))
     assert count == 3 and x.tolist() == [8, 8]
+    private = importlib.import_module(f"{torch.__name__}._higher_order_ops.while_loop")
+    assert private.while_loop(lambda i: i < 2, lambda i: (i + 1,), (torch.tensor(0),))[0] == 2
     assert (torch.sym_int(-2.7), torch.sym_max(1, 2.0), torch.sym_min(1, 2.0), torch.sym_sum([1, 2, 3])) == (
         -2,
         2.0,
@@ -395,6 +397,46 @@ def test_branches_and_loops(torch):
         6,
     )
     assert torch._shape_as_tensor(torch.ones(2, 3)).tolist() == [2, 3]
+
+
+def test_loops_over_a_dimension(torch):
+    higher = importlib.import_module(f"{torch.__name__}._higher_order_ops")
+    x = torch.arange(6.0).view(3, 2)
+    mapped = higher.map(lambda pair, c: {"sum": pair[0] + pair[1] * c}, [x, torch.arange(3.0)], torch.tensor(2.0))
+    assert mapped["sum"].tolist() == [[0, 1], [4, 5], [8, 9]]
+    for xs, match in (
+        (torch.ones(0, 2), "cannot be 0"),
+        ([x, torch.ones(2)], "consistent"),
+        ([x, 3], "only consist of"),
+    ):
+        with pytest.raises(RuntimeError, match=match):
+            higher.map(lambda x: x, xs)
+
+    def step(carry, x):
+        return carry + x, carry * x
+
+    last, each = higher.scan(step, torch.zeros(2), x)
+    assert last.tolist() == [6, 9] and each.tolist() == [[0, 0], [0, 3], [8, 20]]
+    assert higher.scan(step, torch.zeros(2), x, reverse=True)[1].tolist() == [[0, 8], [8, 15], [0, 0]]
+    last, each = higher.scan(step, torch.zeros(3), x, dim=-1)
+    assert last.tolist() == [1, 5, 9] and each.tolist() == [[0, 0], [0, 6], [0, 20]]
+    last, each = higher.scan(lambda c, _: (c + 1, (c * 2, None)), torch.zeros(1), None, length=2)
+    assert last.item() == 2 and each[0].tolist() == [[0], [2]] and each[1] is None
+    assert higher.scan(step, torch.zeros(2), x[:0])[1].shape == (0, 2)
+    assert higher.scan(lambda c, _: (c, c), torch.zeros(3), None, length=0)[1].shape == (0, 3)
+    w = torch.ones(2, requires_grad=True)
+    last, each = higher.scan(lambda c, x: (c * w + x, c * x), torch.zeros(2), x)
+    (last.sum() + each.square().sum()).backward()
+    assert w.grad.tolist() == [2, 205]
+    wrong = [
+        (lambda c, x: (c[:1], x), {}, "state that combine_fn returns"),
+        (step, {"length": 4}, "does not match"),
+        (3, {}, "must be a callable"),
+        (step, {"reverse": 1}, "Reverse must be a bool"),
+    ]
+    for function, options, match in wrong:
+        with pytest.raises(RuntimeError, match=match):
+            higher.scan(function, torch.zeros(2), x, **options)
 
 
 def test_loggers():
@@ -446,6 +488,15 @@ def test_contexts_and_sets(torch, tmp_path):
     with DeviceContext("meta"):
         assert torch.ones(2).is_meta
     assert set_device("meta")(lambda: torch.ones(2).is_meta)() and not torch.ones(2).is_meta
+
+    @set_device("meta")
+    def turns():
+        yield torch.ones(2).is_meta
+        yield torch.ones(2).is_meta
+
+    assert [(on_meta, torch.ones(2).is_meta) for on_meta in turns()] == [(True, False)] * 2
+    with pytest.raises(RuntimeError, match="Cannot decorate classes"):
+        set_device("meta")(type("Made", (), {}))
     s = OrderedSet([3, 1, 3])
     assert list(s | {2}) == [3, 1, 2] and list(s - {3}) == [1] and s == {1, 3} and s.pop() == 1 and list(s) == [3]
     with pytest.raises(TypeError):

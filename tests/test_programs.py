@@ -90,6 +90,8 @@ def test_functorch(tmp_path):
         print("make_functional_with_buffers" in str(e))
     g, p, b = make_functional_with_buffers(bn.eval())
     print(torch.equal(g(p, b, x), bn(x)), len(b))
+    from functorch.experimental import control_flow, replace_all_batch_norm_modules_
+    print(control_flow.map(torch.sum, x).tolist(), replace_all_batch_norm_modules_(bn).running_mean)
     h, ps, bs = combine_state_for_ensemble([torch.nn.Linear(3, 2) for _ in range(5)])
     class Tied(torch.nn.Module):
         def __init__(self):
@@ -108,6 +110,7 @@ def test_functorch(tmp_path):
         "tensor([4., 4.])",
         "True",
         "True 3",
+        "[3.0, 3.0, 3.0, 3.0] None",
         "1 tensor([4., 4.])",
         "torch.Size([5, 4, 2]) tensor([[1., 0.],\n        [0., 1.]])".split("\n")[0],
         "        [0., 1.]])",

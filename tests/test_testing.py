@@ -285,3 +285,39 @@ def test_a_seed_for_one_call(torch):
     first = utils.wrapper_set_seed(torch.rand, 3)
     assert utils.wrapper_set_seed(torch.rand, 3).equal(first) and not first.equal(expected)
     assert torch.rand(3).equal(expected)
+
+
+def test_tensors_of_two_layouts_are_of_one_class(torch):
+    close, eye = torch.testing.assert_close, torch.eye(2)
+    with pytest.raises(AssertionError, match="attribute 'layout' do not match: torch.sparse_coo != torch.sparse_csr"):
+        close(eye.to_sparse(), eye.to_sparse_csr())
+    for pair in ((eye.to_sparse(), eye.to_sparse_csr()), (eye, eye.to_sparse_csc())):
+        close(*pair, check_layout=False, allow_subclasses=False)
+        with pytest.raises(AssertionError, match="not close"):
+            close(pair[0], pair[1] * 2, check_layout=False)
+    rows = eye.to_sparse_csr()
+    small = torch.sparse_csr_tensor(rows.crow_indices().int(), rows.col_indices().int(), rows.values(), (2, 2))
+    close(rows, small)
+    # Indices have no tolerance.
+    first, second = (torch.sparse_coo_tensor([place], [1.0, 2.0], (40,)).coalesce() for place in ([0, 1], [0, 2]))
+    with pytest.raises(AssertionError, match="not equal"):
+        close(first, second, rtol=1.0, atol=1.0)
+    with pytest.raises(AssertionError, match="number of sparse dimensions"):
+        close(torch.ones(2, 2).to_sparse(1), torch.ones(2, 2).to_sparse())
+
+
+def test_quantized_tensors_are_compared_as_numbers(torch):
+    close, one = torch.testing.assert_close, torch.ones(1)
+    q = torch.quantize_per_tensor(one, 1.0, 0, torch.qint8)
+    close(q, torch.quantize_per_tensor(one, 0.5, 0, torch.qint8))
+    channels = torch.quantize_per_channel(one, torch.tensor([1.0]), torch.tensor([0]), 0, torch.qint8)
+    close(channels, channels.clone())
+    wrong = {
+        "not close": torch.quantize_per_tensor(one * 0, 1.0, 0, torch.qint8),
+        "attribute 'qscheme": channels,
+        "attribute 'is_quantized'": one,
+        "attribute 'dtype'": torch.quantize_per_tensor(one, 1.0, 0, torch.quint8),
+    }
+    for match, other in wrong.items():
+        with pytest.raises(AssertionError, match=match):
+            close(q, other)

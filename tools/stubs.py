@@ -258,6 +258,7 @@ def internal_stub() -> str:
         "from rustgrad._C import ops as ops",
         *(f"from rustgrad import {name} as {name}" for name in ops),
         "def optional_op(name: _str) -> Callable[..., Any] | None: ...",
+        "def profiled(name: _str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...",
         "def typename(obj: Any) -> _str: ...",
         "def __getattr__(name: _str) -> Any: ...",
     ]

@@ -12,7 +12,12 @@ from typing import Any
 
 _OWN = __package__
 # Packages that PyTorch brings beside its own, and the modules in its extension module.
-_BESIDE = {"functorch": f"{_OWN}._functorch_names", "functorch.compile": f"{_OWN}._functorch._compile_names"}
+_BESIDE = {
+    "functorch": f"{_OWN}._functorch_names",
+    "functorch.compile": f"{_OWN}._functorch._compile_names",
+    "functorch.experimental": f"{_OWN}._functorch._experimental_names",
+    "functorch.experimental.control_flow": f"{_OWN}._functorch._control_flow_names",
+}
 IN_EXTENSION = {
     "_distributed_rpc": f"{_OWN}.distributed.rpc",
     "_functorch": f"{_OWN}._functorch_natives",

@@ -14,7 +14,7 @@ from typing import Any
 from . import _C
 from ._C import Size, Tensor, device, dtype, ops
 
-__all__ = ["Size", "Tensor", "device", "dtype", "is_grad_enabled", "ops", "optional_op", "typename"]
+__all__ = ["Size", "Tensor", "device", "dtype", "is_grad_enabled", "ops", "optional_op", "profiled", "typename"]
 
 globals().update({name: function for name, function in ops.items() if "." not in name})
 
@@ -51,3 +51,13 @@ def typename(obj: Any) -> str:
     if module in ("", "builtins"):
         return name
     return f"{module}.{name}"
+
+
+def profiled(name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """`function(*args, **kwargs)`, as an event of that name where a profiler records."""
+    if not _C._profile_enter(name):
+        return function(*args, **kwargs)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _C._profile_exit()

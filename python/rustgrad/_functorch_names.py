@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from . import func
 from ._absent import getattr_of
 from ._base import Tensor, stack
+from .fx.experimental.proxy_tensor import make_fx as make_fx
 from .nn import Module
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "jvp",
     "make_functional",
     "make_functional_with_buffers",
+    "make_fx",
     "vjp",
     "vmap",
 ]

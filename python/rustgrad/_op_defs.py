@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _C, _ops
+from ._C import dtype
 from .autograd import _engine
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
@@ -53,6 +54,10 @@ class CustomOpDef:
         self._setup: Callable[..., Any] | None = None
         self._autograd: Callable[..., Any] | None = None
         self._vmap: Callable[..., Any] | None = None
+        # What runs where autocast is on for a kind of device: the op with its arguments cast, or a kernel.
+        self._autocasts: dict[str, dtype | Callable[..., Any]] = {}
+        # How a class or mode answers this op: asked in the place of its `__torch_dispatch__`.
+        self._dispatch_rules: dict[type, Callable[..., Any]] = {}
         self._disabled: set[str | None] = set()
         self._is_composite = False
         self._signature = None if fn is None else inspect.signature(fn)
@@ -61,6 +66,7 @@ class CustomOpDef:
         if early is not None:
             self._kernels.update(early._kernels)
             self._fake, self._backward, self._setup = early._fake, early._backward, early._setup
+            self._autocasts, self._dispatch_rules = early._autocasts, early._dispatch_rules
         if schema is not None:
             _ops.forget(namespace, name)
             _ops.registered.setdefault(namespace, {})[name] = self
@@ -123,6 +129,45 @@ class CustomOpDef:
 
         return decorate if func is None else decorate(func)
 
+    def register_autocast(self, device_type: str, cast_inputs: dtype) -> None:
+        """Where autocast is on for a kind of device, the op gets its tensors of that device cast, and runs without autocast.
+
+        Args:
+            device_type (str): the kind of device.
+            cast_inputs (dtype): what floating point tensors, but those of double precision, are cast to.
+
+        Raises:
+            ValueError: there is no autocast for such devices.
+        """
+        from .amp import is_autocast_available
+
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if not is_autocast_available(device_type):
+            raise ValueError(f"Device type '{device_type}' does not support autocast.")
+        self._autocasts[DEVICES.get(device_type, device_type)] = cast_inputs
+
+    def register_torch_dispatch(self, torch_dispatch_class: type, fn: Callable[..., Any] | None = None, /) -> Any:
+        """How tensors of a class, or a mode, answer this op, in the place of their `__torch_dispatch__`. Also a decorator.
+
+        Args:
+            torch_dispatch_class (type): the class of the tensors or of the mode, not a base class.
+            fn (callable): `fn(cls or mode, func, types, args, kwargs)`.
+
+        Raises:
+            RuntimeError: there is a rule for this class already.
+        """
+
+        def decorate(rule):
+            if torch_dispatch_class in self._dispatch_rules:
+                raise RuntimeError(
+                    f"{torch_dispatch_class} already has a `__torch_dispatch__` rule registered for {self}"
+                )
+            self._dispatch_rules[torch_dispatch_class] = rule
+            return rule
+
+        return decorate if fn is None else decorate(fn)
+
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
         """A block in which the kernel for a device is not used, but the op's own function; or is used again."""
@@ -134,9 +179,27 @@ class CustomOpDef:
             self._disabled = before
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._autocasts and (cast := self._under_autocast(args, kwargs)) is not None:
+            return cast(*args, **kwargs)
         if _engine.dispatched is not None and _engine.dispatched(_tensors((args, kwargs))):
             return getattr(getattr(_ops.ops, self._namespace), self._name).default(*args, **kwargs)
         return self._recorded(*args, **kwargs)
+
+    def _under_autocast(self, args, kwargs):
+        """What runs in the place of the op, if autocast is on for the device of a tensor."""
+        from .amp.autocast_mode import _cast, autocast, is_autocast_enabled
+
+        kinds = {t.device.type for t in _tensors((args, kwargs))}
+        device = next((kind for kind in self._autocasts if kind in kinds and is_autocast_enabled(kind)), None)
+        rule = None if device is None else self._autocasts[device]
+        if not isinstance(rule, dtype):
+            return rule
+
+        def cast(*args, **kwargs):
+            with autocast(device, enabled=False):
+                return self(*_cast(args, device, rule), **_cast(kwargs, device, rule))
+
+        return cast
 
     def _recorded(self, *args, **kwargs):
         """The call below dispatch, recorded by autograd."""

@@ -27,9 +27,11 @@ __all__ = [
     "impl_abstract",
     "infer_schema",
     "opcheck",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_torch_dispatch",
     "register_vmap",
     "triton_op",
     "wrap_triton",
@@ -244,10 +246,7 @@ class Library:
         return name
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = False) -> None:  # fmt: skip
-        """Gives an op its kernel for a dispatch key: "CPU", "CUDA" (the GPU), "Meta", "Autograd", "Composite...".
-
-        Kernels for autocast are ignored: the op then runs in the types that it is given.
-        """
+        """Gives an op its kernel for a dispatch key: "CPU", "CUDA" (the GPU), "Meta", "Autograd", "AutocastCPU", "Composite..."."""
         op = _find(op_name if not isinstance(op_name, str) or "::" in op_name else f"{self.ns}::{op_name}", early=True)
         _implement(op, fn, dispatch_key or self.dispatch_key or "CompositeImplicitAutograd")
 
@@ -263,7 +262,12 @@ def _implement(op, fn, key):
     if key.startswith("Autograd"):
         op._autograd = fn
         return
-    if key.startswith("Autocast") or key.lower() in _ELSEWHERE:
+    if key.startswith("Autocast"):
+        device = key.removeprefix("Autocast").lower() or "cuda"
+        if device not in _ELSEWHERE and fn is not fallthrough_kernel:
+            op._autocasts[DEVICES.get(device, device)] = fn
+        return
+    if key.lower() in _ELSEWHERE:
         return
     if key not in _KEYS:
         raise NotImplementedError(f"library.impl: dispatch key {key!r}; expected one of {[*_KEYS, 'Autograd']}")
@@ -371,6 +375,18 @@ def register_autograd(
 ) -> None:
     """`CustomOpDef.register_autograd` by the op's name."""
     _find(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: _C.dtype, /, *, lib: Library | None = None) -> None:
+    """`CustomOpDef.register_autocast` by the op's name."""
+    _find(op).register_autocast(device_type, cast_inputs)
+
+
+def register_torch_dispatch(
+    op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """`CustomOpDef.register_torch_dispatch` by the op's name; also a decorator."""
+    return _find(op).register_torch_dispatch(torch_dispatch_class, func)
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:

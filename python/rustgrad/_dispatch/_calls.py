@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -111,14 +112,14 @@ def below(
     if modes:
         mode = modes.pop()
         try:
-            result = _asked(mode.__torch_dispatch__, op, types, args, kwargs)
+            result = _asked(_rule(op, type(mode), mode) or mode.__torch_dispatch__, op, types, args, kwargs)
         finally:
             modes.append(mode)
         if result is not NotImplemented:
             return _checked(op, result)
         refused.append(f"mode object {mode!r}")
     for t in taking:
-        result = _asked(t.__torch_dispatch__, op, types, args, kwargs)
+        result = _asked(_rule(op, type(t), type(t)) or t.__torch_dispatch__, op, types, args, kwargs)
         if result is not NotImplemented:
             result = _checked(op, result)
             return _aliased(op, args, result) if shares else result
@@ -128,6 +129,13 @@ def below(
         f"Multiple dispatch failed for 'torch.ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:\n{listed}\n\n"
         "For more information, try re-running with TORCH_LOGS=not_implemented"
     )
+
+
+def _rule(op: OpOverload, kind: type, answering: Any) -> Any:
+    """What a program has registered for an op of its own and a class or mode."""
+    rules = getattr(op.overloadpacket._function, "_dispatch_rules", None)
+    rule = rules.get(kind) if rules else None
+    return rule and functools.partial(rule, answering)
 
 
 def _checked(op: Any, result: Any) -> Any:

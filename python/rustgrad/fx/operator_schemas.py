@@ -68,12 +68,20 @@ def _schemas(op: Any) -> list[Schema]:
         return [op._schema] if op._schema is not None else []
     if isinstance(op, OpOverloadPacket):
         name = op.__name__ if op._namespace == "aten" else ""
-    elif _is_of_library(op) and not inspect.isfunction(op):
+    elif _is_of_library(op) and not inspect.isfunction(op) and not _has_own_parameters(op):
         name = op_key(op).replace(".", "_")
     else:
         name = ""
     found = [find("aten", name, overload) for overload in overloads(name)] if name else []
     return [s for s in found if s is not None and not any(a.writes and a.keyword_only for a in s.arguments)]
+
+
+def _has_own_parameters(op: Any) -> bool:
+    """Whether a function is one of `nn.functional` alone: the op of ATen of its name takes other arguments, as `reduction=1`."""
+    from ..nn import functional
+
+    name = getattr(op, "__name__", "")
+    return getattr(functional, name, None) is op and _C.ops.get(name) is not op
 
 
 def _is_of_library(op: Any) -> bool:
@@ -199,12 +207,17 @@ def normalize_function(
         if not _is_of_library(target):
             return None
         try:
-            return _normal(inspect.signature(inspect.unwrap(target)), args, kwargs, only)
+            signature = inspect.signature(inspect.unwrap(target))
         except (TypeError, ValueError):
             return None
+        if _has_own_parameters(target) and "out" not in kwargs:
+            parameters = [p for p in signature.parameters.values() if p.name != "out"]
+            signature = signature.replace(parameters=parameters)
+        return _normal(signature, args, kwargs, only)
     found = [(s, pair) for s in signatures if (pair := _normal(s, args, kwargs, only)) is not None]
     if len(found) > 1 and (arg_types is not None or kwarg_types is not None):
-        found = [(s, pair) for s, pair in found if _fits(s, arg_types or (), kwarg_types or {})]
+        # The first overload whose types fit, as where it is called.
+        found = [(s, pair) for s, pair in found if _fits(s, arg_types or (), kwarg_types or {})][:1]
     if not found:
         return None
     if any(pair != found[0][1] for _, pair in found):

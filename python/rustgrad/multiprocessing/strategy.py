@@ -44,6 +44,11 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """
     global _strategy
     assert new_strategy in _ALL, f"set_sharing_strategy: expected one of {sorted(_ALL)}, got {new_strategy!r}"
+    if new_strategy == "file_system":
+        from multiprocessing import resource_tracker
+
+        # Before processes are forked: the tracker is told of a file by the process that makes it and by the one that removes it.
+        resource_tracker.ensure_running()
     _strategy = new_strategy
 
 

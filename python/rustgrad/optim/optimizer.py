@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from .._absent import absent
-from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, ops, tensor, typename
+from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, ops, profiled, tensor, typename
 from .._base import _set_grad_enabled as set_mode
 from .._base import _with_grad as tensors_with_grad
 from ..autograd import _engine
@@ -85,7 +85,9 @@ def _with_hooks(step: _F) -> _F:
             args[0]._opt_called = True
             return step(*args, **kwargs)
         if _is_traced():
-            return _in_range(f"Optimizer.step#{kind.__name__}.step", hooked, *args, **kwargs)
+            # A profiler is among what traces calls.
+            name = f"Optimizer.step#{kind.__name__}.step"
+            return profiled(name, _in_range, name, hooked, *args, **kwargs)
         return hooked(*args, **kwargs)
 
     wrapper.hooked = True
@@ -360,6 +362,10 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or fills them with zeros if not `set_to_none`."""
+        kind = type(self).__name__
+        profiled(f"Optimizer.zero_grad#{kind}.zero_grad", self._zero_grad, set_to_none)
+
+    def _zero_grad(self, set_to_none):
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:

@@ -30,7 +30,9 @@ class FunctionEvent(_OnOneDevice):
     count = 1
 
     def __init__(self, id: int, name: str, start: float, end: float, input_shapes: list[list[int]]) -> None:
-        self.id, self.name, self.key = id, name, name
+        # Steps of a schedule are one row of a table; a trace has their numbers.
+        self.id, self.trace_name = id, name
+        self.name = self.key = "ProfilerStep*" if name.startswith("ProfilerStep#") else name
         self.start, self.end = start, end
         self.input_shapes = input_shapes
         self.cpu_parent: FunctionEvent | None = None
@@ -169,7 +171,7 @@ class EventList(list):  # type: ignore[type-arg]
             {
                 "ph": "X",
                 "cat": "cpu_op",
-                "name": e.name,
+                "name": e.trace_name,
                 "pid": process,
                 "tid": 0,
                 "ts": e.start,

@@ -188,12 +188,13 @@ class profile:
     def step(self) -> None:
         """Ends a step of the schedule and begins the next one."""
         was = self.current_action
+        # `on_trace_ready` sees the number of the step that begins.
+        self.step_num += 1
         if self.schedule is not None:
             self._leave_step(ready=was is ProfilerAction.RECORD_AND_SAVE)
         elif self._block is not None:
             self._block.__exit__()
             self._block = None
-        self.step_num += 1
         self._enter_step()
 
     def _enter_step(self):
@@ -252,7 +253,7 @@ class profile:
 
 def _listed(rows, lost):
     events = EventList(
-        FunctionEvent(i, name, start / 1e3, end / 1e3, [list(s) for s in shapes])
+        FunctionEvent(i, _called(name), start / 1e3, end / 1e3, [list(s) for s in shapes])
         for i, (name, start, end, _, shapes) in enumerate(rows)
     )
     for event, row in zip(events, rows, strict=True):
@@ -262,6 +263,12 @@ def _listed(rows, lost):
     if lost:
         warnings.warn(f"profile: {lost} events more than fit were not kept", stacklevel=4)
     return events
+
+
+def _called(name: str) -> str:
+    """The name of an event: an op that is always in place, `copy_`, has one underscore."""
+    in_place = name.startswith("aten::") and name.endswith("__") and not name.startswith("aten::__")
+    return name[:-1] if in_place else name
 
 
 class legacy_profile(profile):

@@ -50,9 +50,16 @@ def _of_sparse(name, input, args, mask, kwargs):
 
 
 def _pattern(mask, input):
-    """Where a mask is True, as a `sparse_coo` tensor. RuntimeError: its shape is not the input's."""
+    """Where a mask is True, as a `sparse_coo` tensor.
+
+    Raises:
+        IndexError: the mask has more dimensions than the input.
+        RuntimeError: it does not broadcast to the input's shape.
+    """
+    if mask.dim() > input.dim():
+        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
     if mask.shape != input.shape:
-        raise RuntimeError(f"masked: expected a mask of shape {tuple(input.shape)}, got {tuple(mask.shape)}")
+        mask = mask.to_dense().broadcast_to(input.shape)
     if not is_sparse(mask):
         return mask.bool().to_sparse().coalesce()
     mask = as_coo(mask).coalesce()
@@ -77,6 +84,12 @@ def _folded(self, dims, keepdim, name, dtype):
     shape = [self.shape[d] for d in kept]
     groups, place = ops["unique"](keys(self._index[kept], shape), return_inverse=True)[:2]
     columns, groups = indices_of(groups, shape), groups.shape[0]
+    if not kept and not groups:
+        # A fold of nothing has a value where it is the only one.
+        nothing = value.new_zeros((1,), dtype=_C.bool)
+        made = ops[f"masked.{name}"](value.new_zeros((1,)), 0, mask=nothing).view(1)
+        shape = [1] * self.dim() if keepdim else []
+        return coo(ops["zeros"]((len(shape), 1), dtype=_C.int64, device=value.device), made, shape, True)
     made = value.new_zeros((groups,)).scatter_reduce(0, place, value, _FOLDS[name], include_self=False)
     if name == "mean":
         made = made / value.new_zeros((groups,)).index_add(0, place, ops["ones_like"](value))

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _base
+from .. import _C, _base
 from .._base import Tensor, isclose, promote_types
 from .._C import dtype
 from .._formats import strided
+from .._own import is_own, own_module
 from ._messages import scalar_mismatch, tensor_mismatch
 
 _PRECISIONS = {
@@ -22,8 +23,10 @@ _PRECISIONS = {
     _base.bfloat16: (1.6e-2, 1e-5),
     _base.float32: (1.3e-6, 1e-5),
     _base.float64: (1e-7, 1e-7),
+    _base.complex32: (1e-3, 1e-5),
     _base.complex64: (1.3e-6, 1e-5),
     _base.complex128: (1e-7, 1e-7),
+    **dict.fromkeys((_C.qint8, _C.quint8, _C.qint32), (1.3e-6, 1e-5)),
 }
 # These have no arithmetic: they are compared as int64.
 _STORED_ONLY = (_base.uint16, _base.uint32, _base.uint64)
@@ -207,6 +210,17 @@ class NumberPair(Pair):
         return ("rtol", "atol", "equal_nan", "check_dtype")
 
 
+def _schemes(*tensors: Tensor) -> list[Any]:
+    return [t.qscheme() if t.is_quantized else None for t in tensors]
+
+
+def _kind(value: Any) -> type:
+    """The class of a value; of sparse, nested and quantized tensors `Tensor`, of which they are in PyTorch."""
+    kind = type(value)
+    hidden = is_own(kind) and issubclass(kind, Tensor) and own_module(kind).endswith("._tensor")
+    return Tensor if hidden else kind
+
+
 class TensorLikePair(Pair):
     """Two tensors, or two values of related types that `as_tensor` takes.
 
@@ -230,8 +244,9 @@ class TensorLikePair(Pair):
         check_stride: bool = False,
         **other_parameters: Any,
     ) -> None:
-        related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
-        if not related or (not allow_subclasses and type(actual) is not type(expected)):
+        kinds = _kind(actual), _kind(expected)
+        related = issubclass(*kinds) or issubclass(*kinds[::-1])
+        if not related or (not allow_subclasses and kinds[0] is not kinds[1]):
             self._inputs_not_supported()
         actual, expected = self._to_tensor(actual), self._to_tensor(expected)
         super().__init__(actual, expected, id=id, **other_parameters)
@@ -276,6 +291,8 @@ class TensorLikePair(Pair):
     def _compare_attributes(self, actual, expected):
         checked = [
             ("shape", actual.shape, expected.shape, True),
+            ("is_quantized", actual.is_quantized, expected.is_quantized, True),
+            ("qscheme()", *_schemes(actual, expected), True),
             ("layout", actual.layout, expected.layout, self.check_layout),
             ("device", actual.device, expected.device, self.check_device),
             ("dtype", actual.dtype, expected.dtype, self.check_dtype),
@@ -283,41 +300,53 @@ class TensorLikePair(Pair):
         for name, ours, theirs, wanted in checked:
             if wanted and ours != theirs:
                 self._fail(AssertionError, f"The values for attribute '{name}' do not match: {ours} != {theirs}.")
-        if self.check_stride and actual.stride() != expected.stride():
+        both_strided = actual.layout is strided and expected.layout is strided
+        if self.check_stride and both_strided and actual.stride() != expected.stride():
             strides = f"{actual.stride()} != {expected.stride()}"
             self._fail(AssertionError, f"The values for attribute 'stride()' do not match: {strides}.")
 
     def _equalize_attributes(self, actual, expected):
         if actual.device != expected.device:
             actual, expected = actual.cpu(), expected.cpu()
+        if actual.is_quantized:
+            # The numbers that they stand for, whatever scales and integers stand for them.
+            return actual.dequantize(), expected.dequantize()
         actual, expected = (t.to(_base.int64) if t.dtype in _STORED_ONLY else t for t in (actual, expected))
         if actual.dtype != expected.dtype:
             common = promote_types(actual.dtype, expected.dtype)
             actual, expected = actual.to(common), expected.to(common)
         if actual.layout != expected.layout:
-            actual, expected = actual.to_dense(), expected.to_dense()
+            actual, expected = (t if t.layout is strided else t.to_dense() for t in (actual, expected))
         return actual, expected
 
     def _compare_sparse(self, actual, expected):
         """The indices of two tensors of a sparse layout, then their values."""
         if actual.is_sparse:
             actual, expected = actual.coalesce(), expected.coalesce()
+            ours, theirs = actual.sparse_dim(), expected.sparse_dim()
+            if ours != theirs:
+                text = f"The number of sparse dimensions in sparse COO tensors does not match: {ours} != {theirs}"
+                self._fail(AssertionError, text)
         if actual._nnz() != expected._nnz():
             counts = f"{actual._nnz()} != {expected._nnz()}"
             kind = str(actual.layout).removeprefix("torch.sparse_").upper()
             self._fail(
                 AssertionError, f"The number of specified values in sparse {kind} tensors does not match: {counts}"
             )
-        for name in ("_index", "_pointers", "_plain", "_value"):
+        for name in ("_index", "_pointers", "_plain"):
             if hasattr(actual, name):
-                self._compare_values(getattr(actual, name), getattr(expected, name))
+                ours, theirs = (getattr(t, name).to(_base.int64) for t in (actual, expected))
+                self._compare_strided(ours, theirs, rtol=0.0, atol=0.0)
+        self._compare_values(actual._value, expected._value)
 
     def _compare_values(self, actual, expected):
         actual, expected = actual.detach(), expected.detach()
         if actual.layout is not strided:
             self._compare_sparse(actual, expected)
-            return
-        tolerances = {"rtol": self.rtol, "atol": self.atol}
+        else:
+            self._compare_strided(actual, expected, rtol=self.rtol, atol=self.atol)
+
+    def _compare_strided(self, actual, expected, **tolerances):
         matches = isclose(actual, expected, equal_nan=self.equal_nan, **tolerances)
         if matches.all():
             return

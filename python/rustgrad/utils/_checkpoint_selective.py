@@ -7,7 +7,8 @@ then hands the result out and saves the arguments again, without running the op.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+import enum
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -102,12 +103,32 @@ class _Kept:
         self.places, self.drawn = places, drawn
 
 
+class _Decision(enum.Enum):
+    """What is remembered of a call whose result is not kept, or no longer."""
+
+    RECOMPUTE = 0
+    USED = 1
+
+
 class _Mode(TorchFunctionMode):
-    def __init__(self, policy: Callable[..., Any], kept: dict[str, deque[Any]], again: bool, may_change: bool) -> None:
+    def __init__(self, policy: Callable[..., Any], kept: dict[str, list[Any]], again: bool, may_change: bool) -> None:
         from .checkpoint import SelectiveCheckpointContext
 
         self.policy, self.kept, self.again, self.may_change = policy, kept, again, may_change
         self.context = SelectiveCheckpointContext(is_recompute=again)
+        self.calls: Counter[str] = Counter()
+        self.depth = 0
+
+    def __enter__(self) -> Any:
+        # Functions in Python enter the mode once more; each computation counts its calls from the first.
+        if not self.depth:
+            self.calls.clear()
+        self.depth += 1
+        return super().__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        self.depth -= 1
+        super().__exit__(*exception)
 
     def __torch_function__(
         self, func: Any, types: tuple[type[Any], ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -122,9 +143,12 @@ class _Mode(TorchFunctionMode):
         if not is_op or name.endswith("_") != name.startswith("__") or kwargs.get("out") is not None:
             return func(*args, **kwargs)
         name = name.strip("_")
-        if not any(_saves(self.policy(self.context, op, *args, **kwargs)) for op in _called(name, args, kwargs)):
-            return func(*args, **kwargs)
-        return (self.give if self.again else self.keep)(name, func, args, kwargs)
+        if self.again:
+            return self.give(name, func, args, kwargs)
+        if any(_saves(self.policy(self.context, op, *args, **kwargs)) for op in _called(name, args, kwargs)):
+            return self.keep(name, func, args, kwargs)
+        self.kept[name].append(_Decision.RECOMPUTE)
+        return func(*args, **kwargs)
 
     def keep(self, name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs an op and keeps its result."""
@@ -150,26 +174,34 @@ class _Mode(TorchFunctionMode):
             out = func(*args, **kwargs)
         if not inner and any(t._is_view() for t in tree_leaves(out) if isinstance(t, Tensor)):
             # It costs nothing, and has to be a view again.
-            self.kept[name].append(None)
+            self.kept[name].append(_Decision.RECOMPUTE)
             return out
         drawn = _C._rng_states() if any(word in name for word in _DRAWS) else None
         self.kept[name].append(_Kept(out, places, drawn))
         return out
 
     def give(self, name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result that was kept; a view is made again."""
-        if not self.kept[name]:
+        """The result that was kept, or what the call computes, as was decided for it."""
+        place, entries = self.calls[name], self.kept[name]
+        self.calls[name] += 1
+        if place >= len(entries):
+            raise RuntimeError(
+                f"{name}: call {place} of the recomputation was not made in the first computation. The operations of a part that "
+                "is checkpointed selectively have to be the same each time; do they depend on random numbers or on state?"
+            )
+        kept = entries[place]
+        if kept is _Decision.RECOMPUTE:
+            return func(*args, **kwargs)
+        if kept is _Decision.USED:
             raise RuntimeError(
                 "Trying to backward an extra time. You are only allowed to backward once on any region computed under selective "
-                f"activation checkpoint. (The result of {name} was used up, or the policy did not have it kept.)"
+                f"activation checkpoint. (The result of {name} was used up.)"
             )
-        kept = self.kept[name].popleft()
-        if kept is None:
-            return func(*args, **kwargs)
+        entries[place] = _Decision.USED
         given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
-        for place in kept.places:
+        for argument in kept.places:
             if packing.pack is not None:
-                packing.pack(given[place])
+                packing.pack(given[argument])
         if kept.drawn is not None:
             _C._set_rng_states(*kept.drawn)
         return tree_map(lambda r: r.again(self.may_change) if isinstance(r, _Result) else r, kept.out)
@@ -206,5 +238,5 @@ def contexts(policy: Callable[..., Any] | list[Any], may_change: bool) -> tuple[
         return contexts(policy_of_list, may_change)
     if not callable(policy):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    kept: dict[str, deque[Any]] = defaultdict(deque)
+    kept: dict[str, list[Any]] = defaultdict(list)
     return _Mode(policy, kept, False, may_change), _Mode(policy, kept, True, may_change)

@@ -16,6 +16,7 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:
         TypeError: both would do: a context manager that can be called.
+        RuntimeError: `func` is a class.
     """
     if callable(ctx) and hasattr(type(ctx), "__enter__"):
         raise TypeError(
@@ -23,5 +24,10 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
             "interface to use. If you intended to pass a context manager factory, rewrite your call as "
             "context_decorator(lambda: ctx()); if you intended to pass a context manager directly, rewrite your call as "
             "context_decorator(lambda: ctx)"
+        )
+    if isinstance(func, type):
+        raise RuntimeError(
+            "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should have the context "
+            "manager applied. Hint: decorate the methods that should have it."
         )
     return _decorate(ctx if callable(ctx) else lambda: ctx, func)

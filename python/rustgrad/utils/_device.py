@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from .._base import device as _device
+from ._contextlib import context_decorator
 
 __all__: list[str] = []
 
@@ -36,14 +36,8 @@ class DeviceContext:
 
 
 def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose calls make tensors on a device."""
-
-    @functools.wraps(func)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with DeviceContext(device):
-            return func(*args, **kwargs)
-
-    return called
+    """A function whose calls make tensors on a device, or a generator whose turns do."""
+    return context_decorator(lambda: DeviceContext(device), func)
 
 
 def set_device(device: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

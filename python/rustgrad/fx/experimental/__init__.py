@@ -1,4 +1,4 @@
-"""`rustgrad.fx.experimental`: `optimization`, which folds normalisations, and `const_fold`, which folds constants."""
+"""`rustgrad.fx.experimental`: `optimization` folds normalisations, `const_fold` constants; `rewriter` records assertions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..._absent import getattr_of
 
 __all__: list[str] = []
-_SUBMODULES = ("const_fold", "optimization", "proxy_tensor", "symbolic_shapes")
+_SUBMODULES = ("const_fold", "optimization", "proxy_tensor", "rewriter", "symbolic_shapes")
 _absent = getattr_of(__name__)
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..._base import profiled
 from . import _collate, _pipes
 from ._worker import get_worker_info
 from .dataset import TensorDataset
@@ -112,7 +113,7 @@ class _BaseDataLoaderIter:
         return self
 
     def __next__(self) -> Any:
-        batch = self._next_data()
+        batch = profiled(f"enumerate(DataLoader)#{type(self).__name__}.__next__", self._next_data)
         self._num_yielded += 1
         if self._IterableDataset_len_called is not None and self._num_yielded > self._IterableDataset_len_called:
             self._warn_of_length()
