@@ -48,7 +48,7 @@ def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _boo
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
     """The solutions of `A X = B` from what `linalg.ldl_factor` gave for A; leading dimensions broadcast."""
 def lstsq(input: Tensor, b: Tensor, rcond: _float | None = None, *, driver: Literal["gels", "gelsy", "gelsd", "gelss"] | None = None, out: Sequence[Tensor] | None = None) -> return_types.linalg_lstsq:
-    """The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it."""
+    """The X of least norm that makes `|A X - B|` least. Any driver solves by QR, or by singular values where some count as zero; what else is given is as the driver has it."""
 def lu(A: Tensor, *, pivot: _bool = True, out: Sequence[Tensor] | None = None) -> return_types.linalg_lu:
     """A permutation P, a unit lower triangle L and an upper triangle U with `A = P L U`."""
 def lu_factor(A: Tensor, *, pivot: _bool = True, out: Sequence[Tensor] | None = None) -> return_types.linalg_lu_factor:

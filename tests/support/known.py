@@ -30,7 +30,7 @@ KNOWN = [
     ),
     (
         "nodes keep",
-        "cdist pdist dist linalg.lstsq linalg.lu linalg.lu_solve lu_solve linalg.householder_product ormqr "
+        "dist linalg.lstsq linalg.lu linalg.lu_solve lu_solve linalg.householder_product ormqr "
         "triangular_solve linalg.solve linalg.solve_ex linalg.polar",
         "the arguments are kept, from which its gradient computes again what PyTorch keeps",
     ),

@@ -96,19 +96,24 @@ impl<T: Field> Kernel for Lu<'_, T> {
 #[inline(always)]
 fn largest<T: Field>(column: &[T]) -> usize {
     let first = column[0].l1_norm();
-    let mut most = [first; LANES];
-    let chunks = column.chunks_exact(LANES);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for l in 0..LANES {
-            let size = chunk[l].l1_norm();
-            most[l] = if size > most[l] { size } else { most[l] };
-        }
-    }
-    let most = merged(most, |a, b| if b > a { b } else { a });
-    let most = rest.iter().map(|x| x.l1_norm()).fold(most, |a, b| if b > a { b } else { a });
+    let most = greatest(column, first, |x| x.l1_norm());
     let found = if most > first { column.iter().position(|x| x.l1_norm() == most) } else { None };
     found.unwrap_or(0)
+}
+
+/// The greatest of the sizes of all numbers and a least one, without NaN.
+#[inline(always)]
+fn greatest<T: Field>(x: &[T], least: T::Real, size: impl Fn(T) -> T::Real) -> T::Real {
+    let more = |a: T::Real, b: T::Real| if b > a { b } else { a };
+    let mut most = [least; LANES];
+    let chunks = x.chunks_exact(LANES);
+    let rest = chunks.remainder().iter().fold(least, |most, &x| more(most, size(x)));
+    for chunk in chunks {
+        for l in 0..LANES {
+            most[l] = more(most[l], size(chunk[l]));
+        }
+    }
+    more(merged(most, more), rest)
 }
 
 struct Cholesky<'a, T>(&'a mut Panel<T>);
@@ -165,7 +170,7 @@ impl<T: Field> Kernel for Reflect<'_, T> {
 fn reflector<T: Field>(column: &mut [T]) -> T {
     let zero = T::Real::default();
     let (head, rest) = (column[0], &mut column[1..]);
-    let largest = rest.iter().fold(zero, |m, x| if x.abs() > m { x.abs() } else { m });
+    let largest = greatest(rest, zero, |x| x.abs());
     if largest == zero && head.im() == zero && rest.iter().all(|&x| x == T::default()) {
         return T::default();
     }

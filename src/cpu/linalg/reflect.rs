@@ -54,11 +54,11 @@ struct Block<T> {
 impl<T: Field> Block<T> {
     fn new(a: &Mat<T>, taus: &[T], cols: Range<usize>) -> Result<Block<T>> {
         let (start, k) = (cols.start, cols.len());
-        let v = Mat::from_fn(a.rows - start, k, |i, j| match i.cmp(&j) {
-            std::cmp::Ordering::Less => T::default(),
-            std::cmp::Ordering::Equal => T::one(),
-            std::cmp::Ordering::Greater => a[(start + i, start + j)],
-        });
+        let mut v = a.block(start..a.rows, cols);
+        for i in 0..k {
+            v[(i, i)] = T::one();
+            v.row_mut(i)[i + 1..].fill(T::default());
+        }
         let dots = v.adjoint().product(&v)?;
         let mut t = Mat::zeros(k, k);
         for j in 0..k {

@@ -207,7 +207,7 @@ pub static TILED: Op = Op {
     samples: &[
         "f32[3,2], f32[4,2], 1.0",
         "f32[2,3,2], f32[5,2], 3.0",
-        "f32[70,3], f32[2,3], inf",
+        "f32[70,3], f32[2,3], 3.0",
         "f16[3,2], f16[4,2], 1.0",
     ],
     errors: &[("f32[3,2], 1, 1.0", "TypeError", "must be Tensor")],
@@ -414,7 +414,7 @@ pub static PAIRS: Op = Op {
     ),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0 | OUT0, formula: pairs_backward }),
     node: "PdistBackward0",
-    samples: &["f32[4,2]", "f32[3,3], 1.0", "f32[3,4](ties), 3.0", "f32[70,3], inf", "f16[3,2], 1.0"],
+    samples: &["f32[4,2]", "f32[3,3], 1.0", "f32[3,4](ties), 3.0", "f32[40,3], 4.0", "f16[3,2], 1.0"],
     errors: &[("f32[3]", "RuntimeError", "pdist only supports 2D tensors, got: 1D")],
     ..OP
 };
