@@ -202,6 +202,11 @@ def test_recurrent_dropout_and_names(torch):
     assert net.all_weights[3][4] is net.weight_hr_l1_reverse
 
 
+def test_the_state_of_an_lstm_cell_is_a_pair(torch):
+    with pytest.raises(TypeError, match="hx"):
+        torch.nn.LSTMCell(2, 3)(torch.ones(1, 2), torch.ones(2, 3))
+
+
 def test_a_part_of_a_block_mask(torch, device):
     """Batches, heads and blocks of queries by position: a program decodes one query after another with one mask."""
     flex = __import__(f"{torch.__name__}.nn.attention.flex_attention", fromlist=["flex_attention"])

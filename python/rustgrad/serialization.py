@@ -28,7 +28,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import IO, Any
 
-from . import _C, _utils
+from . import _C, _utils, return_types
 from ._archive import LENGTHS, add_entry, add_room, entry_bytes, entry_into, exactly, fill_exactly, is_plain
 from ._C import Tensor
 from ._C import device as _device
@@ -370,6 +370,8 @@ def _trusting(module, file, fetch, map_location, options):
 def _counterpart(module, name):
     """The object of this package for a PyTorch name."""
     try:
+        if module == "torch.return_types":
+            return return_types._restored(name)
         found = importlib.import_module(OWN + module[len("torch") :])
         for part in name.split("."):
             found = getattr(found, part)

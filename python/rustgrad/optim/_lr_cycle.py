@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 from collections.abc import Callable
@@ -108,8 +109,7 @@ class CyclicLR(_WithMomentum):
 
     @property
     def _exp_range_scale_fn(self):
-        gamma = self.gamma  # of itself, so that the scheduler does not hold itself
-        return lambda x: gamma**x
+        return functools.partial(pow, self.gamma)  # no method, so that the scheduler does not hold itself
 
     def scale_fn(self, x: float) -> float:
         """The height of a cycle, from its number or from the step."""
