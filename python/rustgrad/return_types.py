@@ -43,7 +43,8 @@ def _classes():
 
 
 def __getattr__(name):
-    fields = _C._result_names().get(name)
+    # A call with `out=` has a class of its own.
+    fields = _C._result_names().get(name.removesuffix("_out"))
     if fields is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _make(name, fields)
