@@ -30,3 +30,6 @@ def at_home(module: str, *classes: type) -> None:
     """Makes classes of private files those of the module that PyTorch has them in: pickles look there, and it is printed."""
     for cls in classes:
         cls.__module__ = module
+        for value in vars(cls).values():
+            if isinstance(value, staticmethod):
+                value.__func__.__module__ = module
