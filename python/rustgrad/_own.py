@@ -29,7 +29,7 @@ def own_module(value: object) -> str:
 def at_home(module: str, *classes: type) -> None:
     """Makes classes of private files those of the module that PyTorch has them in: pickles look there, and it is printed."""
     for cls in classes:
-        cls.__module__ = module
+        file, cls.__module__ = own_module(cls), module
         for value in vars(cls).values():
-            if isinstance(value, staticmethod):
+            if isinstance(value, staticmethod) and own_module(value.__func__) == file:
                 value.__func__.__module__ = module
