@@ -333,7 +333,7 @@ def test_edges_as_outputs(torch, autograd):
         autograd.grad(edge((x * x).sum()), x, torch.ones(3, dtype=torch.float64))
     with pytest.raises(RuntimeError, match="required to have the same dtype"):
         autograd.grad(edge((x * x).sum()), x, torch.ones((), dtype=torch.complex64))
-    with pytest.raises(ValueError, match="grad requires non-empty inputs"):
+    with pytest.raises(RuntimeError, match=r"`inputs` argument to `grad\(\)` cannot be empty"):
         autograd.grad((x * x).sum(), [])
 
 

@@ -518,3 +518,25 @@ def test_a_length_that_is_exceeded(torch, data):
         assert [next(batches), next(batches)] == [0, 1] and batches._num_yielded == 2
     with pytest.warns(UserWarning, match=r"reported to be 2\(when accessing len\(dataloader\)\), but 3 samples"):
         assert next(batches) == 2
+
+
+class _EndsEarly:
+    def __len__(self):
+        return 7
+
+    def __getitem__(self, index):
+        return next(iter([])) if index == 3 else index
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_data_set_that_raises_stop_iteration_ends_the_pass(torch, workers):
+    loader = torch.utils.data.DataLoader(_EndsEarly(), batch_size=2, num_workers=workers)
+    assert [batch.tolist() for batch in loader] == [[0, 1]]
+
+
+def test_arrays_without_dimensions_are_collated(torch):
+    numpy = pytest.importorskip("numpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = torch.utils.data.default_collate([numpy.array(1), numpy.array(2)])
+    assert made.tolist() == [1, 2] and made.dtype == torch.int64

@@ -205,3 +205,29 @@ def test_forward_jacobian_of_autograd_functional():
         jacobian(f, (X, y), create_graph=True, vectorize=True, strategy="forward-mode")
     with pytest.raises(NotImplementedError, match="vectorize=True"):
         jacobian(f, (X, y), strategy="forward-mode")
+
+
+def test_tangents_of_views_that_functions_return(torch):
+    """Transforms take any tangent for a view or an input as it is; a dual level asks for a view of the tangent."""
+
+    class Head(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x[:2], x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent[:2] * 1, tangent * 1
+
+    x = torch.arange(3.0)
+    outputs, tangents = torch.func.jvp(Head.apply, (x,), (x + 1,))
+    assert [t.tolist() for t in (*outputs, *tangents)] == [[0, 1], [0, 1, 2], [1, 2], [1, 2, 3]]
+    assert torch.equal(torch.func.jacfwd(lambda x: Head.apply(x)[1])(x), torch.eye(3))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, x)
+        with pytest.raises(RuntimeError, match="but the jvp is not returning a view"):
+            Head.apply(dual)

@@ -153,6 +153,25 @@ class Never:
         return func.__name__, types
 
 
+def test_functions_of_modules_pass_on_their_defaults(torch):
+    # Without a default by position, with one by keyword, however they were given; initialisers give all by keyword.
+    class Recorded(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, args, kwargs
+
+    t, F = torch.ones(2, 3).as_subclass(Recorded), torch.nn.functional
+    rest = {"stride": None, "padding": 0, "dilation": 1, "ceil_mode": False, "return_indices": False}
+    for made in (F.max_pool2d(t, 2), F.max_pool2d(input=t, kernel_size=2), F.max_pool2d(t, 2, None, 0)):
+        assert made == (F.max_pool2d, (t, 2), rest)
+    assert torch.tensordot(t, t) == (torch.tensordot, (t, t), {"dims": 2, "out": None})
+    init = torch.nn.init
+    assert init.constant_(t, 3.0) == (init.constant_, (), {"tensor": t, "val": 3.0})
+    assert init.normal_(t, std=2.0)[2] == {"tensor": t, "mean": 0.0, "std": 2.0, "generator": None}
+    with pytest.raises(TypeError, match="kernel_size"):
+        F.max_pool2d(t)
+
+
 def test_who_declines_leaves_the_operator_to_python(torch):
     class Declines:
         @classmethod

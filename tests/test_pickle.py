@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+import zipfile
 
 import pytest
 from support import target
@@ -117,3 +118,82 @@ print(pickle.loads(pickle.dumps(nn.LazyLinear(3))))
 """
     done = subprocess.run([sys.executable, "-m", "rustgrad", "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == "LazyLinear(in_features=0, out_features=3, bias=True)\n", done.stderr
+
+
+# Where PyTorch's pickles look for classes that are in files of their own here.
+HOMES = {
+    "nn.modules.activation": "MultiheadAttention",
+    "nn.modules.container": "ParameterDict ParameterList",
+    "nn.modules.module": "_IncompatibleKeys",
+    "optim": "Adafactor Muon",
+    "optim.lr_scheduler": "ChainedScheduler CyclicLR LRScheduler OneCycleLR ReduceLROnPlateau SequentialLR",
+    "distributions.transforms": "CatTransform ComposeTransform CorrCholeskyTransform IndependentTransform LowerCholeskyTransform "
+    "PositiveDefiniteTransform ReshapeTransform SoftmaxTransform StackTransform StickBreakingTransform Transform _InverseTransform",
+    "utils._pytree": "LeafSpec TreeSpec GetAttrKey MappingKey SequenceKey",
+    "utils.data.datapipes.iter.combining": "DemultiplexerIterDataPipe ForkerIterDataPipe _ChildDataPipe",
+}
+
+
+@pytest.mark.parametrize("module", HOMES)
+def test_classes_are_where_pytorch_has_them(torch, module):
+    space = importlib.import_module(f"{torch.__name__}.{module}")
+    for name in HOMES[module].split():
+        cls = getattr(space, name)
+        assert cls.__module__ == space.__name__ and pickle.loads(pickle.dumps(cls)) is cls
+
+
+def loaded(torch, pickled):
+    """What `torch.load` makes of a pickle in an archive."""
+    with io.BytesIO() as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("archive/data.pkl", pickled)
+            archive.writestr("archive/version", "3\n")
+        file.seek(0)
+        return torch.load(file, weights_only=False)
+
+
+def test_result_classes_of_pytorch(torch):
+    # max of PyTorch's `torch.save`: it is called with the items and a dict.
+    made = loaded(torch, b"ctorch.return_types\nmax\n((I3\nI4\nt}tR.")
+    assert type(made) is torch.return_types.max and (made.values, made.indices) == (3, 4)
+
+
+@own
+def test_functions_of_pytorch(torch):
+    """Models hold them as attributes (`self.activation = torch.relu`)."""
+    for owner, name, function in (
+        (b"_VariableFunctionsClass", b"relu", torch.relu),
+        (b"TensorBase", b"add", torch.Tensor.add),
+    ):
+        assert loaded(torch, b"cbuiltins\ngetattr\n(ctorch._C\n" + owner + b"\nV" + name + b"\ntR.") is function
+    assert loaded(torch, b"ctorch._C._linalg\nlinalg_norm\n.") is torch.linalg.norm
+    assert loaded(torch, b"ctorch._C._special\nspecial_erf\n.") is torch.special.erf
+    assert loaded(torch, b"ctorch._C._nn\ngelu\n.") is torch.nn.functional.gelu
+    schedules = loaded(torch, b"cbuiltins\ngetattr\n(ctorch.optim.swa_utils\nSWALR\nV_cosine_anneal\ntR.")
+    assert schedules(0.5) == pytest.approx(0.5)
+    with pytest.raises(pickle.UnpicklingError, match=r"needs torch\._C\.nothing, which is not here yet"):
+        loaded(torch, b"ctorch._C\nnothing\n.")
+
+
+@own
+def test_functions_of_classes_in_checkpoints(torch):
+    """By their classes: the protocol of checkpoints has no names with dots."""
+    held = [torch.optim.swa_utils.SWALR._cosine_anneal, torch.Tensor.add, torch.Tensor.backward]
+    with io.BytesIO() as file:
+        torch.save(held, file)
+        assert b"Tensor.add" not in file.getvalue() and b"getattr" in file.getvalue()
+        file.seek(0)
+        assert [a is b for a, b in zip(torch.load(file, weights_only=False), held, strict=True)] == [True] * 3
+
+
+def test_cyclic_schedules_are_pickled(torch):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1, momentum=0.9)
+    for mode in ("triangular", "triangular2", "exp_range"):
+        schedule = torch.optim.lr_scheduler.CyclicLR(optimizer, 0.01, 0.1, 2, 3, mode=mode, gamma=0.9)
+        again = pickle.loads(pickle.dumps(schedule))
+        assert type(schedule)._exp_range_scale_fn.__module__ == f"{torch.__name__}.optim.lr_scheduler"
+        for _ in range(4):
+            for each in (schedule, again):
+                each.optimizer.step()
+                each.step()
+        assert again.get_last_lr() == schedule.get_last_lr()

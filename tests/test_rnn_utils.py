@@ -72,3 +72,8 @@ def test_refused(torch):
         m.pad_packed_sequence(m.pack_sequence([torch.ones(3)]), total_length=2)
     with pytest.raises(RuntimeError, match="Expected iterable for input sequences"):
         m.pad_sequence(3)
+
+
+def test_pinned_sequences_are_the_same(torch):
+    packed = torch.nn.utils.rnn.pack_sequence([torch.ones(2)])
+    assert packed.pin_memory().data is packed.data

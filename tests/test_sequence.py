@@ -202,6 +202,11 @@ def test_recurrent_dropout_and_names(torch):
     assert net.all_weights[3][4] is net.weight_hr_l1_reverse
 
 
+def test_the_state_of_an_lstm_cell_is_a_pair(torch):
+    with pytest.raises(TypeError, match="hx"):
+        torch.nn.LSTMCell(2, 3)(torch.ones(1, 2), torch.ones(2, 3))
+
+
 def test_a_part_of_a_block_mask(torch, device):
     """Batches, heads and blocks of queries by position: a program decodes one query after another with one mask."""
     flex = __import__(f"{torch.__name__}.nn.attention.flex_attention", fromlist=["flex_attention"])
@@ -261,3 +266,55 @@ def test_flex_attention(torch, device):
         attention.sdpa_kernel("math"),
     ):
         pass
+
+
+def test_attention_over_packed_sequences(torch, device):
+    varlen = __import__(f"{torch.__name__}.nn.attention.varlen", fromlist=["varlen_attn"])
+    q = torch.randn(5, 4, 8, device=device, requires_grad=True)
+    k, v = (torch.randn(7, 2, 8, device=device) for _ in range(2))
+    starts, key_starts = torch.tensor([0, 2, 5], device=device), torch.tensor([0, 3, 7], device=device)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    for window, corner in (((-1, -1), None), ((-1, 0), 0), ((1, 0), 0), ((0, 0), 0), ((2, 1), 1)):
+        made, sums = varlen.varlen_attn(
+            *(q, k, v, starts, key_starts, 3, 4),
+            window_size=window,
+            enable_gqa=True,
+            return_aux=varlen.AuxRequest(lse=True),
+        )
+        for (a, b), (c, d) in (((0, 2), (0, 3)), ((2, 5), (3, 7))):
+            part = (q[a:b].transpose(0, 1), *(t[c:d].transpose(0, 1).repeat_interleave(2, 0) for t in (k, v)))
+            # The last query is beside the last key.
+            mask = torch.ones(b - a, d - c, dtype=torch.bool, device=device)
+            if corner is not None:
+                place = (d - c) - (b - a)
+                mask = mask.tril(place + window[1])
+                mask = mask if window[0] < 0 else mask.triu(place - window[0])
+            torch.testing.assert_close(made[a:b], attend(*part, mask).transpose(0, 1))
+            scores = (part[0] @ part[1].mT / 8**0.5).masked_fill(~mask, -float("inf"))
+            torch.testing.assert_close(sums[:, a:b], scores.logsumexp(-1))
+    assert not sums.requires_grad and torch.autograd.grad(made.sum(), q)[0].shape == q.shape
+    out = torch.empty(5, 4, 8, device=device)
+    arguments = (q, k, v, starts, key_starts, 3, 4)
+    assert varlen.varlen_attn_out(out, *arguments, window_size=(2, 1), enable_gqa=True) is out
+    torch.testing.assert_close(out, made.detach())
+    with pytest.raises(ValueError, match="Try setting enable_gqa=True"):
+        varlen.varlen_attn(*arguments)
+    with pytest.raises(RuntimeError, match="seqused_k is an inference-only parameter"):
+        varlen.varlen_attn(*arguments, enable_gqa=True, seqused_k=torch.tensor([1, 1]))
+    with pytest.raises(ValueError, match="at most max_k=3, got one of 4"):
+        varlen.varlen_attn(q, k, v, starts, key_starts, 3, 3, enable_gqa=True)
+
+
+def test_attention_over_pages_of_keys(torch, device):
+    varlen = __import__(f"{torch.__name__}.nn.attention.varlen", fromlist=["varlen_attn"])
+    q, pages = torch.randn(5, 2, 8, device=device), torch.randn(2, 6, 2, 2, 8, device=device)
+    starts, used = torch.tensor([0, 2, 5], device=device), torch.tensor([3, 4], device=device)
+    table = torch.tensor([[3, 0], [5, 1]], dtype=torch.int32, device=device)
+    made = varlen.varlen_attn(q, *pages, starts, None, 3, 4, seqused_k=used, block_table=table, window_size=(-1, 0))
+    k, v = (torch.cat([p[3], p[0][:1], p[5], p[1]]) for p in pages)
+    key_starts = torch.tensor([0, 3, 7], device=device)
+    assert torch.equal(made, varlen.varlen_attn(q, k, v, starts, key_starts, 3, 4, window_size=(-1, 0)))
+    fewer = varlen.varlen_attn(q, k, v, starts, key_starts, 3, 4, seqused_k=torch.tensor([1, 4], device=device))
+    torch.testing.assert_close(fewer[:2], v[:1].expand(2, 2, 8))
+    with pytest.raises(ValueError, match="block_table requires seqused_k"):
+        varlen.varlen_attn(q, *pages, starts, None, 3, 4, block_table=table)

@@ -426,3 +426,28 @@ def test_set_beyond_a_storage_that_cannot_grow(torch):
         with pytest.raises(RuntimeError):
             torch.empty(0).set_(grows.untyped_storage(), offset, size)
     assert grows.untyped_storage().nbytes() == 16
+
+
+def test_storages_are_moved_and_converted(torch):
+    t = torch.ones(2)
+    bytes_, typed = t.untyped_storage(), t._typed_storage()
+    assert bytes_.float().tolist() == [0, 0, 128, 63] * 2 and bytes_.float().dtype == torch.float32
+    copied = typed.float()
+    assert copied.tolist() == [1, 1] and copied.data_ptr() != typed.data_ptr()
+    assert typed.float8_e5m2().tolist() == [1, 1] and typed.float8_e5m2().nbytes() == 2
+    assert bytes_.to(device="cpu") == bytes_ and typed.to(device=torch.device("cpu")).data_ptr() == typed.data_ptr()
+    assert bytes_.to(device="meta").device == torch.device("meta") and typed.to(device="meta").dtype == torch.float32
+    for storage in (bytes_, typed):
+        assert storage.get_device() is None and not storage.is_pinned() and not storage.is_sparse
+    with pytest.raises(TypeError, match="argument"):
+        bytes_.to("cpu")
+
+
+def test_names_of_annotations_and_protocols(torch):
+    types = __import__(f"{torch.__name__}.types", fromlist=["types"])
+    assert types.py_sym_types == (torch.SymInt, torch.SymFloat, torch.SymBool)
+    assert types.IntLikeType == int | torch.SymInt and types.BoolLikeType == bool | torch.SymBool
+    dlpack = __import__(f"{torch.__name__}.utils.dlpack", fromlist=["dlpack"])
+    assert torch.ones(1).__dlpack_device__() == (dlpack.DLDeviceType.kDLCPU, 0)
+    made = torch.max(torch.ones(2), 0, out=(torch.ones(()), torch.zeros((), dtype=torch.int64)))
+    assert type(made) is torch.return_types.max_out

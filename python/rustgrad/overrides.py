@@ -193,18 +193,54 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
 
 
 def overridable(function: F) -> F:
-    """A decorator for this package's functions: any argument, or item of a list, may override them, as it may an op."""
+    """A decorator for this package's functions: any argument, or item of a list, may override them, as it may an op.
 
+    The override is given all arguments, as PyTorch's functions give them: those without a default by position.
+    """
+    return _overridable(function, False)  # type: ignore[return-value]
+
+
+def overridable_by_name(function: F) -> F:
+    """As `overridable`; the override is given all arguments by name."""
+    return _overridable(function, True)  # type: ignore[return-value]
+
+
+def _overridable(function: Callable[..., Any], by_name: bool) -> Callable[..., Any]:
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
         if _C._overridden(args, kwargs):
             given = [*args, *kwargs.values()]
             lists = [item for value in given if isinstance(value, (list, tuple)) for item in value]
+            try:
+                args, kwargs = _with_defaults(function, args, kwargs, by_name)
+            except TypeError:  # arguments that do not fit, of which the function says so itself
+                return function(*args, **kwargs)
             return handle_torch_function(public, given + lists, *args, **kwargs)
         return function(*args, **kwargs)
 
     public._is_overridable = True  # type: ignore[attr-defined]
-    return public  # type: ignore[return-value]
+    return public
+
+
+def _with_defaults(function, args, kwargs, by_name):
+    import inspect
+
+    signature = inspect.signature(function)
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional += value
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named |= value
+        elif parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY and not by_name:
+            positional.append(value)
+        else:
+            named[name] = value
+    return tuple(positional), named
 
 
 @contextlib.contextmanager

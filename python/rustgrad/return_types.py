@@ -29,6 +29,12 @@ def _make(name, fields):
     return made
 
 
+def _restored(name):
+    """What PyTorch's pickles call as the class of this name: they give it attributes that are no items too, an empty dict."""
+    cls = __getattr__(name)
+    return lambda items, attributes=None: cls(items)
+
+
 def _classes():
     """All of them."""
     for name, fields in _C._result_names().items():
@@ -37,7 +43,8 @@ def _classes():
 
 
 def __getattr__(name):
-    fields = _C._result_names().get(name)
+    # A call with `out=` has a class of its own.
+    fields = _C._result_names().get(name.removesuffix("_out"))
     if fields is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _make(name, fields)

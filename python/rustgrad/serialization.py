@@ -13,8 +13,8 @@ import collections.abc
 import contextlib
 import enum
 import functools
-import importlib
 import io
+import operator
 import os
 import pickle
 import struct
@@ -35,6 +35,7 @@ from ._C import device as _device
 from ._checkpoint_files import Sink, opened
 from ._formats import qscheme, strided
 from ._own import is_own
+from ._pickled_names import counterpart
 from ._renamed import is_renamed
 from ._safe_globals import (
     BLOCKED,
@@ -159,6 +160,11 @@ class _Writer:
         where = self.place_of(obj, name)
         if where is None:
             super().save_global(obj, name)
+            return
+        path, _, last = where[1].rpartition(".")
+        if path:  # an attribute of a class: the old protocols have no names with dots
+            owner = operator.attrgetter(path)(sys.modules[obj.__module__])
+            self.save_reduce(getattr, (owner, last), obj=obj)
             return
         self.write(b"c" + f"{where[0]}\n{where[1]}\n".encode())
         self.memoize(obj)
@@ -359,23 +365,12 @@ def _trusting(module, file, fetch, map_location, options):
             if (where, name) in reader.known:
                 return reader.known[where, name]
             if where == "torch" or where.startswith("torch."):
-                return _counterpart(where, name)
+                return counterpart(where, name)
             return super().find_class(where, name)
 
         persistent_load = staticmethod(reader.persistent_load)
 
     return Trusting(file, **options)
-
-
-def _counterpart(module, name):
-    """The object of this package for a PyTorch name."""
-    try:
-        found = importlib.import_module(OWN + module[len("torch") :])
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found
-    except (ImportError, AttributeError):
-        raise CheckpointError(f"the file needs {module}.{name}, which is not here yet") from None
 
 
 def register_package(

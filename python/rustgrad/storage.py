@@ -17,6 +17,7 @@ from . import _C
 from ._C import Tensor, ops
 from ._C import dtype as _dtype
 from ._files import map_file, path_at
+from ._storage_moves import DTYPES, Moves
 from ._typing import DeviceLike, Self
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -75,7 +76,7 @@ def _in_native_order(memory, byte_order, dtype):
     return memory
 
 
-class UntypedStorage:
+class UntypedStorage(Moves):
     """A block of memory as bytes.
 
     Args:
@@ -116,11 +117,6 @@ class UntypedStorage:
     @property
     def is_cuda(self) -> bool:
         """False: there is no CUDA."""
-        return False
-
-    @property
-    def is_sparse(self) -> bool:
-        """False: memory is dense."""
         return False
 
     @classmethod
@@ -273,9 +269,8 @@ class UntypedStorage:
         """A copy with memory of its own."""
         return storage_of(self._as(self._tensor.dtype).clone())
 
-    def cpu(self) -> UntypedStorage:
-        """The storage on the CPU: itself, or a copy."""
-        return self if self._tensor.is_cpu else storage_of(self._as(self._tensor.dtype).cpu())
+    def _to_device(self, device):
+        return storage_of(self._as(self._tensor.dtype).to(device))
 
     def resize_(self, size: int) -> Self:
         """Changes the number of bytes; kept bytes stay."""
@@ -314,7 +309,7 @@ class _StorageMeta(type):
         return type.__instancecheck__(TypedStorage, instance) and wanted in (None, instance.dtype)
 
 
-class TypedStorage(metaclass=_StorageMeta):
+class TypedStorage(Moves, metaclass=_StorageMeta):
     """A block of memory as elements of a dtype: the legacy storage class.
 
     Args:
@@ -468,9 +463,8 @@ class TypedStorage(metaclass=_StorageMeta):
         """A copy with memory of its own."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
 
-    def cpu(self) -> TypedStorage:
-        """The storage on the CPU: itself, or a copy."""
-        return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
+    def _to_device(self, device):
+        return TypedStorage(wrap_storage=self._untyped_storage.to(device=device), dtype=self.dtype)
 
     def resize_(self, size: int) -> Self:
         """Changes the number of elements; existing elements stay."""
@@ -507,21 +501,20 @@ class TypedStorage(metaclass=_StorageMeta):
 
 
 def _cast(name, dtype):
-    def method(self: TypedStorage) -> TypedStorage:
-        made = make_types()[_NAMES[dtype]]
-        return made(wrap_storage=storage_of(self._elements.to(dtype)), dtype=dtype)
+    def method(self: UntypedStorage | TypedStorage) -> TypedStorage:
+        elements = self._bytes if isinstance(self, UntypedStorage) else self._elements
+        # A copy, which does not share the memory.
+        made = storage_of(elements.to(dtype, copy=True))
+        return make_types().get(_NAMES.get(dtype), TypedStorage)(wrap_storage=made, dtype=dtype)
 
     method.__name__ = name
-    method.__doc__ = f"The elements as {dtype._name}."
+    method.__doc__ = f"A copy of the elements, or bytes, as {dtype._name}."
     return method
 
 
-for _name, _kind in {
-    "double": _C.float64, "float": _C.float32, "half": _C.float16, "bfloat16": _C.bfloat16, "long": _C.int64,
-    "int": _C.int32, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool,
-    "complex_float": _C.complex64, "complex_double": _C.complex128,
-}.items():  # fmt: skip
-    setattr(TypedStorage, _name, _cast(_name, _kind))
+for _name, _kind in DTYPES.items():
+    for _class in (UntypedStorage, TypedStorage):
+        setattr(_class, _name, _cast(_name, _kind))
 
 
 def default_type() -> type[Any]:

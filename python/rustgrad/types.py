@@ -7,6 +7,7 @@ from typing import IO
 
 from . import _C
 from ._C import Size, Tensor, device, dtype
+from ._checks import SymBool, SymFloat, SymInt
 from ._formats import layout
 from .storage import UntypedStorage as Storage
 
@@ -28,6 +29,12 @@ Number = int | float | bool
 _Number = (int, float, bool)
 Device = device | str | int | None
 FileLike = str | os.PathLike[str] | IO[bytes]
+# Numbers, or what stands for them where shapes are symbols.
+py_sym_types = (SymInt, SymFloat, SymBool)
+PySymType = SymInt | SymFloat | SymBool
+IntLikeType = int | SymInt
+FloatLikeType = float | SymFloat
+BoolLikeType = bool | SymBool
 
 
 def __dir__() -> list[str]:

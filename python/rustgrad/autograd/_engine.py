@@ -232,8 +232,8 @@ def grad(
         A tuple of tensors (or None) in the order of `inputs`, or a dict with its keys.
 
     Raises:
-        RuntimeError: an input is unused and that is not allowed, or as in `backward`.
-        ValueError: no inputs, or `materialize_grads` with `allow_unused=False`.
+        RuntimeError: no inputs, an input is unused and that is not allowed, or as in `backward`.
+        ValueError: `materialize_grads` with `allow_unused=False`.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -252,7 +252,7 @@ def grad(
     keys = list(inputs) if isinstance(inputs, dict) else None
     chosen = tuple(inputs.values()) if keys is not None else as_tuple(inputs)
     if not chosen:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     outputs = as_tuple(outputs)
     relevant = [t for t in (*outputs, *chosen) if not is_sparse(t)]  # those have no rule of `grad`: `_run` knows them
     if has_torch_function(relevant):

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _C
 from .._base import Tensor, zeros_like
+from . import forward_ad
 
 
 def propagate(cls: Any, ctx: Any, args: tuple[Any, ...], raw: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
@@ -82,9 +83,11 @@ def _set(ctx, level, inputs, result):
     if tangent is None:
         return
     source = next((t for a, t in zip(args, tangents, strict=True) if t is not None and _is_view_of(out, a)), None)
-    if source is not None:
+    # The transforms of `func` take any tangent for a view, as PyTorch's do.
+    linked = source is not None and (level == forward_ad._number or _is_view_of(tangent, source))
+    if linked:
         _check_view(tangent, source)
-    _C._set_tangent(out, level, tangent, source is not None)
+    _C._set_tangent(out, level, tangent, linked)
 
 
 def _is_view_of(out, argument):

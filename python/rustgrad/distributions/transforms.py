@@ -10,6 +10,7 @@ import math
 
 import rustgrad as torch
 
+from .._own import at_home
 from ..nn.functional import softplus
 from . import constraints
 from ._transform import ComposeTransform, IndependentTransform, Transform, identity_transform
@@ -49,6 +50,12 @@ __all__ = [
     "Transform",
     "identity_transform",
 ]
+
+at_home(
+    __name__, Transform, _InverseTransform, ComposeTransform, IndependentTransform, CatTransform, CorrCholeskyTransform
+)
+at_home(__name__, LowerCholeskyTransform, PositiveDefiniteTransform, ReshapeTransform, SoftmaxTransform, StackTransform)
+at_home(__name__, StickBreakingTransform)
 
 
 class _Increasing(Transform):

@@ -13,7 +13,7 @@ from .._absent import getattr_of
 from .._base import empty_like, ops, randperm, where
 from .._C import Generator, Tensor
 from ..autograd.grad_mode import no_grad
-from ..overrides import overridable
+from ..overrides import overridable_by_name
 
 __all__ = [
     "calculate_gain",
@@ -63,14 +63,14 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-@overridable
+@overridable_by_name
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fills `tensor` from the uniform distribution on [a, b)."""
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-@overridable
+@overridable_by_name
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fills `tensor` from the normal distribution."""
     with no_grad():
@@ -124,7 +124,7 @@ def trunc_normal_(
         return tensor if result is tensor else tensor.copy_(result)
 
 
-@overridable
+@overridable_by_name
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills `tensor` with `val`."""
     with no_grad():
@@ -203,7 +203,7 @@ def _kaiming_std(tensor, a, mode, nonlinearity):
     return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
-@overridable
+@overridable_by_name
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from .._absent import absent as _absent
+from .._own import at_home as _at_home
 from . import lr_scheduler
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -46,6 +47,8 @@ __all__ = [
     "swa_utils",
     "swap_in_optimizer_params_and_state",
 ]
+
+_at_home(__name__, Adafactor, Muon)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 from collections.abc import Callable
@@ -95,7 +96,8 @@ class CyclicLR(_WithMomentum):
     def _init_scale_fn(self):
         if self._scale_fn_custom is not None:
             return
-        self._scale_fn_ref = getattr(self, f"_{self.mode}_scale_fn")
+        found = getattr(self, f"_{self.mode}_scale_fn")
+        self._scale_fn_ref = functools.partial(found, self.gamma) if self.mode == "exp_range" else found
         self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
 
     @staticmethod
@@ -106,10 +108,9 @@ class CyclicLR(_WithMomentum):
     def _triangular2_scale_fn(x):
         return 1 / (2.0 ** (x - 1))
 
-    @property
-    def _exp_range_scale_fn(self):
-        gamma = self.gamma  # of itself, so that the scheduler does not hold itself
-        return lambda x: gamma**x
+    @staticmethod
+    def _exp_range_scale_fn(gamma, x):
+        return gamma**x
 
     def scale_fn(self, x: float) -> float:
         """The height of a cycle, from its number or from the step."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._absent import getattr_of
+from .._own import at_home
 from ..optim.optimizer import Optimizer
 from ._lr_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._lr_base import LRScheduler, function_state, per_group
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _LRScheduler = LRScheduler
+at_home(__name__, LRScheduler, ChainedScheduler, CyclicLR, OneCycleLR, ReduceLROnPlateau, SequentialLR)
 
 
 class LambdaLR(LRScheduler):

@@ -195,9 +195,18 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
+    # PyTorch's pickles hold the one that is used as `anneal_func`.
+    @staticmethod
+    def _linear_anneal(t):
+        return t
+
+    @staticmethod
+    def _cosine_anneal(t):
+        return (1 - math.cos(math.pi * t)) / 2
+
     def anneal_func(self, t: float) -> float:
         """The annealing factor at a fraction `t` of the steps."""
-        return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
+        return self._linear_anneal(t) if self._anneal_strategy == "linear" else self._cosine_anneal(t)
 
     def _progress(self, step):
         return self.anneal_func(max(0, min(1, step / max(1, self.anneal_epochs))))

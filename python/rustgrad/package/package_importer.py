@@ -18,9 +18,10 @@ from typing import IO, Any
 
 from .. import _C
 from .._file_reader import PyTorchFileReader
+from .._pickled_names import counterpart
 from .._safe_globals import torch_name
 from .._unpickler import CheckpointError
-from ..serialization import _counterpart, _is_swapped, _Reader, _swapped
+from ..serialization import _is_swapped, _Reader, _swapped
 from ._mangling import PackageMangler, demangle
 from .glob_group import Directory, GlobPattern, tree_of
 from .importer import Importer, attribute, import_here
@@ -79,7 +80,7 @@ class _Unpickler(pickle.Unpickler):
         if (where, name) in self.storages.known:
             return self.storages.known[where, name]
         if where == "torch" or where.startswith("torch."):
-            return _counterpart(where, name)
+            return counterpart(where, name)
         return attribute(self.importer.import_module(module), name)
 
     def persistent_load(self, saved: Any) -> Any:

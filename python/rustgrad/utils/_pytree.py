@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from .._own import at_home
 from ._pytree_nodes import (
     BUILTIN_TYPES,
     STANDARD_DICT_TYPES,
@@ -94,6 +95,8 @@ __all__ = [
     "treespec_pprint",
     "treespec_tuple",
 ]
+
+at_home(__name__, TreeSpec, LeafSpec, NodeDef, GetAttrKey, MappingKey, SequenceKey)
 
 PyTreeSpec = TreeSpec
 Context = PyTree = Any

@@ -33,7 +33,6 @@ from . import (  # noqa: F401
 )
 from .activation import *  # noqa: F403
 from .adaptive import *  # noqa: F403
-from .attention import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .channelshuffle import *  # noqa: F403
 from .container import *  # noqa: F403
@@ -49,7 +48,6 @@ from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
 from .padding import *  # noqa: F403
-from .parameter_container import *  # noqa: F403
 from .pixelshuffle import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .rnn import *  # noqa: F403
@@ -61,7 +59,6 @@ __all__ = ["Module"]
 for _family in (
     activation,
     adaptive,
-    attention,
     batchnorm,
     channelshuffle,
     container,
@@ -76,7 +73,6 @@ for _family in (
     loss,
     normalization,
     padding,
-    parameter_container,
     pixelshuffle,
     pooling,
     rnn,

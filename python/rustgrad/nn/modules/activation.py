@@ -8,6 +8,7 @@ from typing import Any
 from ..._absent import getattr_of
 from ..._base import empty
 from ..._C import Tensor, dtype
+from ..._own import at_home
 from ..._typing import DeviceLike
 from .. import functional as F
 from ..init import constant_
@@ -46,6 +47,8 @@ __all__ = [
     "Tanhshrink",
     "Threshold",
 ]
+
+at_home(__name__, MultiheadAttention)
 
 
 class _InplaceOnly(Module):

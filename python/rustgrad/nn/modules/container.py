@@ -1,4 +1,7 @@
-"""Containers of modules: `Sequential`, `ModuleList`, `ModuleDict`. Children are named by position or key."""
+"""Containers of modules: `Sequential`, `ModuleList`, `ModuleDict`. Children are named by position or key.
+
+Those of parameters are in `parameter_container.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,15 @@ from typing import Any
 
 from ..._absent import getattr_of
 from ..._C import Tensor
+from ..._own import at_home
 from ..._typing import Self
+from ._pairs import pairs_of
 from .module import Module, _addindent
+from .parameter_container import ParameterDict, ParameterList
 
-__all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
-
-def pairs_of(owner: str, pairs: Iterable[Any], sep: str = "") -> Iterator[Any]:
-    """Iterates over the (key, value) pairs given to `owner.update`, with its errors for malformed ones."""
-    for j, pair in enumerate(pairs):
-        if not isinstance(pair, Iterable):
-            raise TypeError(f"{owner} update sequence element #{j} should be Iterable; is{type(pair).__name__}")
-        if len(pair) != 2:
-            raise ValueError(f"{owner} update sequence element #{j} has length {len(pair)}; 2 is required")
-        yield pair
+at_home(__name__, ParameterDict, ParameterList)
 
 
 class Container(Module):

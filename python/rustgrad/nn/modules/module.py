@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..._absent import getattr_of
 from ..._base import Tensor, typename
+from ..._own import at_home
 from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
 from ._hooks import (
@@ -54,6 +55,8 @@ __all__ = [
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]
+
+at_home(__name__, _IncompatibleKeys)
 
 # The hooks of the process, under PyTorch's names: programs and tests clear or replace these tables.
 _global_buffer_registration_hooks = OrderedDict()

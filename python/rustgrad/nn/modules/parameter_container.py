@@ -10,7 +10,7 @@ from typing import Any
 from ..._base import Tensor, typename
 from ..._typing import Self
 from ..parameter import Parameter
-from .container import pairs_of
+from ._pairs import pairs_of
 from .module import Module
 
 __all__ = ["ParameterDict", "ParameterList"]

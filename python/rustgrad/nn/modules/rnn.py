@@ -505,7 +505,7 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         self._check_dims(input, "input")
-        for i, t in enumerate(hx or ()):
+        for i, t in enumerate(() if hx is None else hx):
             self._check_dims(t, f"hx[{i}]")
         is_batched = input.dim() == 2
         x = input if is_batched else input.unsqueeze(0)

@@ -65,6 +65,10 @@ class PackedSequence(PackedSequence_):
         orders = (None if t is None else t.to(data.device) for t in (self.sorted_indices, self.unsorted_indices))
         return type(self)(data, self.batch_sizes, *orders)
 
+    def pin_memory(self) -> Self:
+        """The sequences themselves: memory need not be pinned."""
+        return self
+
     def cpu(self) -> Self:
         """On the CPU."""
         return self.to("cpu")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import sys
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
@@ -31,6 +32,11 @@ __all__ = [
 
 def _is_numpy(value):
     return type(value).__module__ == "numpy"
+
+
+def _is_array(value):
+    """Of the values of NumPy: whether it is an array, rather than a number."""
+    return isinstance(value, sys.modules["numpy"].ndarray)
 
 
 def _check_numpy(value):
@@ -115,7 +121,7 @@ def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) 
 
 
 def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
-    """Numbers of NumPy, and its arrays without dimensions, as one tensor."""
+    """Numbers of NumPy as one tensor."""
     _check_numpy(batch[0])
     return as_tensor(list(batch))
 
@@ -150,7 +156,7 @@ def _function_for(first, fn_map):
     if exact := fn_map.get(type(first)):
         return exact
     if _is_numpy(first) and not isinstance(first, (str, bytes)):
-        return collate_numpy_array_fn if first.shape else collate_numpy_scalar_fn
+        return collate_numpy_array_fn if _is_array(first) else collate_numpy_scalar_fn
     return next((fn for kind, fn in fn_map.items() if isinstance(first, kind)), None)
 
 

@@ -238,6 +238,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 class _MapFetcher:
     """Creates, for a data set, the function from indices to a batch."""
 
+    of_stream = False  # so that StopIteration is an error of the data set
+
     def __init__(self, batched: bool, collate_fn: Callable[[Any], Any]) -> None:
         self.batched, self.collate_fn = batched, collate_fn
 
@@ -256,6 +258,8 @@ class _MapFetcher:
 
 class _IterableFetcher:
     """Creates, for an iterable data set, the function that makes its next batch."""
+
+    of_stream = True
 
     def __init__(
         self, batched: bool, collate_fn: Callable[[Any], Any], batch_size: int | None, drop_last: bool

@@ -97,16 +97,14 @@ def _serve(number, setup, channel, inbox):
             except Exception:
                 failure = ExceptionWrapper(where=where)
             continue
-        _answer(channel, turn, failure or _result(fetch, content, where), where)
+        _answer(channel, turn, failure or _result(fetch, content, where, setup.make_fetch.of_stream), where)
 
 
-def _result(fetch, request, where):
+def _result(fetch, request, where, of_stream):
     try:
         return fetch(request)
-    except StopIteration:
-        return Ended()
-    except Exception:
-        return ExceptionWrapper(where=where)
+    except Exception as error:
+        return Ended() if of_stream and isinstance(error, StopIteration) else ExceptionWrapper(where=where)
 
 
 def _answer(channel, turn, answer, where):

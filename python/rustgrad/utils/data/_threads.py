@@ -122,7 +122,6 @@ def _work(info, make_fetch, init_fn, inbox, outbox):
             continue
         try:
             outbox.put(fetch(request))
-        except StopIteration:
-            outbox.put(_END)
         except BaseException as error:
-            outbox.put(_Raised(error))
+            ended = make_fetch.of_stream and isinstance(error, StopIteration)
+            outbox.put(_END if ended else _Raised(error))

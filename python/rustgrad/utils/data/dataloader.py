@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from ..._base import Generator
+from ..._own import at_home
 from . import _collate, _pipes
 from ._collate import default_collate as default_collate
 from ._collate import default_convert as default_convert
@@ -32,6 +33,8 @@ from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader"]
+
+at_home(__name__, _BaseDataLoaderIter, _DatasetKind, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter)
 
 T_co = TypeVar("T_co", covariant=True)
 # Names that libraries annotate with and compare with.

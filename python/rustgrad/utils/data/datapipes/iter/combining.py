@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from ....._own import at_home
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
 from .splitting import (
     DemultiplexerIterDataPipe,
     ForkerIterDataPipe,
-    _ChildDataPipe,  # noqa: F401
-    _DemultiplexerIterDataPipe,  # noqa: F401
-    _ForkerIterDataPipe,  # noqa: F401
+    _ChildDataPipe,
+    _DemultiplexerIterDataPipe,
+    _ForkerIterDataPipe,
 )
 from .utils import length_of
 
@@ -26,6 +27,9 @@ __all__ = [
     "MultiplexerIterDataPipe",
     "ZipperIterDataPipe",
 ]
+
+at_home(__name__, DemultiplexerIterDataPipe, ForkerIterDataPipe)
+at_home(__name__, _ChildDataPipe, _DemultiplexerIterDataPipe, _ForkerIterDataPipe)
 
 _T_co = TypeVar("_T_co", covariant=True)
 
