@@ -24,6 +24,7 @@ _NAMES: dict[str, dict[str, str]] = {
         ".": "_VF _compile _guards _higher_order_ops _jit_internal _library _linalg_utils _logging _lowrank _prims_common "
         "_sources _subclasses _tensor_str _utils_internal _vendor _weights_only_unpickler torch_version",
         "_symbolic": "_shape_as_tensor legacy_contiguous_format sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+        "_compile": "_disable_dynamo",
         "_higher_order_ops.control_flow": "cond while_loop",
         "_utils_names": "classproperty set_vital",
         "storage": "StorageBase=UntypedStorage",
