@@ -74,6 +74,12 @@ _NAMES: dict[str, dict[str, str]] = {
         "distributed.fsdp.api": "FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig "
         "OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig StateDictConfig StateDictSettings",
     },
+    "functional": {
+        "nn.functional": "F=",
+        "_base": "Tensor",
+        "overrides": _OVERRIDES,
+        "_jit_internal": "boolean_dispatch",
+    },
     "hub": {"_progress": "tqdm"},
     "jit": {
         ".": "_script _trace annotations",
@@ -106,8 +112,9 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "nn.modules.activation": {"nn._functional_names": "_arg_requires_grad _check_arg_device _is_make_fx_tracing"},
     "nn.modules.batchnorm": {"nn.parameter": "UninitializedBuffer UninitializedParameter", "nn": "init"},
-    "nn.modules.container": {"_jit_internal": "_copy_to_script_wrapper"},
+    "nn.modules.container": {"_jit_internal": "_copy_to_script_wrapper", "nn.parameter": "Parameter"},
     "nn.modules.conv": {
+        "nn.functional": "F=",
         "nn._functional_names": "_ConvTransposeMixin",
         "nn.modules.utils": f"_reverse_repeat_tuple {_TUPLES}",
         "nn.common_types": _SIZES,
