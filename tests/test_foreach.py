@@ -186,3 +186,28 @@ def test_values(torch):
     torch._foreach_exp([w])[0].backward()
     assert w.grad.item() == pytest.approx(2.718281828)
     assert not hasattr(torch, "_foreach_softmax") and not hasattr(torch, "_foreach_clone_")
+
+
+def test_arguments_by_keyword(torch):
+    """PyTorch's overloads name a list of tensors `other`, a number `scalar`, numbers `scalars`."""
+    xs, ys = lists(torch), lists(torch)[:]
+    same(torch._foreach_mul(xs, other=ys), [x * y for x, y in zip(xs, ys, strict=True)])
+    same(torch._foreach_add(xs, other=ys, alpha=2), [x + 2 * y for x, y in zip(xs, ys, strict=True)])
+    same(torch._foreach_div(xs, scalars=[1, 2, 4.0]), [x / d for x, d in zip(xs, (1, 2, 4.0), strict=True)])
+    same(torch._foreach_pow(xs, exponent=2), [x**2 for x in xs])
+    half = [x.lerp(y, 0.5) for x, y in zip(xs, ys, strict=True)]
+    same(torch._foreach_lerp(xs, ys, weight=0.5), half)
+    same(torch._foreach_lerp(xs, tensors1=ys, weights=[torch.tensor(0.5)] * 3), half)
+    expected = [x * 3 for x in xs]
+    assert torch._foreach_mul_(xs, scalar=3) is xs
+    same(xs, expected)
+    with pytest.raises(TypeError):
+        torch._foreach_mul(xs, number=3)
+
+
+def test_of_zeros_and_copies_that_are_not_in_place(torch):
+    xs, ys = lists(torch), [torch.ones(3, dtype=torch.float64), torch.full((4,), 2), torch.tensor(3)]
+    before = [x.clone() for x in xs]
+    same(torch._foreach_zero(xs), [torch.zeros_like(x) for x in xs])
+    same(torch._foreach_copy(xs, ys), [torch.full((2, 3), 1.0), torch.full((4,), 2.0), torch.tensor(3.0)])
+    same(xs, before)

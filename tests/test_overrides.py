@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import pytest
 from support import target
@@ -593,6 +595,18 @@ def test_a_class_answers_instead_of_a_method(torch):
     assert x.dim() == x.shape == x.tolist() == -1 == torch.Tensor.dim(x)
     with pytest.raises(TypeError, match="stride|Multiple dispatch failed"):
         x.is_contiguous()
+
+
+def test_functions_are_listed_alike_where_a_method_was_replaced():
+    """Libraries that replace `Tensor.backward` by a function ask for the lists afterwards."""
+    program = """
+import rustgrad as torch
+torch.Tensor.backward = lambda *args: None
+ignored, answers = torch.overrides.get_ignored_functions(), torch.overrides.get_testing_overrides()
+assert torch.qr in ignored and torch.Tensor.item in answers and torch.Tensor.add in answers
+assert not [f for f in ignored if f in answers]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_what_can_be_overridden_is_listed(torch):

@@ -251,9 +251,13 @@ def test_modules_of_other_names(torch):
     assert isinstance(3, types.Number) and isinstance("cpu", types.Device) and isinstance(torch.Size([1]), types._size)
     functional = importlib.import_module(f"{torch.__name__}.functional")
     assert all(getattr(functional, n) is getattr(torch, n) for n in ("einsum", "norm", "split", "unique"))
+    assert functional.F is torch.nn.functional and functional.Tensor is torch.Tensor
+    assert torch.nn.modules.conv.F is torch.nn.functional
     assert torch.utils.set_module(type("Here", (), {}), "there") is None
     foreach = importlib.import_module(f"{torch.__name__}.utils._foreach_utils")
     a, b, c = torch.ones(1), torch.ones(1, dtype=torch.float64), torch.zeros(2)
+    assert foreach._foreach_supported_types == [torch.Tensor]
+    assert torch._disable_dynamo is importlib.import_module(f"{torch.__name__}._compile")._disable_dynamo
     groups = foreach._group_tensors_by_device_and_dtype([[a, b, c], [c, b, a]], with_indices=True)
     assert {k[1]: v[1] for k, v in groups.items()} == {torch.float32: [0, 2], torch.float64: [1]}
     assert groups[torch.device("cpu"), torch.float32][0][1][1] is a

@@ -1,9 +1,13 @@
 """Storages, pickles, copies, buffers: what shares memory, and what is kept alive."""
 
+import base64
 import copy
 import gc
+import importlib
 import pickle
+import sys
 import warnings
+import zlib
 
 import numpy as np
 import pytest
@@ -67,6 +71,26 @@ def test_one_pickle_holds_shared_memory_once(torch):
     a, b, c = pickle.loads(pickle.dumps([x, x[1:], x.view(100, 100).t()]))
     a[100] = 3
     assert b[99] == 3 and c[0, 1] == 3 and c.stride() == (1, 100)
+
+
+# PyTorch's `pickle.dumps((t, t[1:, ::2]))` of the tensor below, compressed.
+_PYTORCHS = """
+eNrtkL1OwzAQx/PVVkopqmBiYwxLVLUVLRMVQl0svsqSBVlpYpqgENeOU6lIlbJQUZQNszEw8hg8B2/AIyAxcG1gQzwBJ99ZPv99
+d/5lxuObpqwsXxOUe4GNUxFGicw3MCfDNIx8LEicUI4nTfkgrbxWyBLY3BGReR1H1PXxJafXeDgVJAHVwaaqKJl2b0afT/2P7auX
+0y07047edYgzplhOHRqOORXUoxGeEJ6ENGYqCJwa3EShEBHBJPZDN2banWNCUkzHBCfhDUmYPmOG5ZQgmQSUC1ZCmqPDKYwFKyPD
+MZY1aDxiFWSkKfS0nMpSXIzMFG/1BbMPg4vzImky1VkHzV6722o1O+1mp7Hb6LKirjdOmY7Kx4IZZ1Dtgim/aVXXLis/lu1D6MEC
+z8CfwV978lYOJFKQhvS5RDpS53KRV4FBRDwBCAB79YT7hBP/MPQEkNwZSAFvAs0KSv9U/6IKNJG2ogpxEdS+yc2l/QWGxdKW
+"""
+
+
+def test_pickles_of_pytorch_are_read(torch, monkeypatch):
+    """As joblib's files and those of programs that call `pickle` hold them; they name modules of `torch`."""
+    for name in ("torch", "torch._utils", "torch.storage"):
+        own = torch.__name__ + name.removeprefix("torch")
+        monkeypatch.setitem(sys.modules, name, importlib.import_module(own))
+    t, part = pickle.loads(zlib.decompress(base64.b64decode(_PYTORCHS)))
+    assert t.tolist() == [[1, 2, 3], [4, 5, 6]] and t.dtype is torch.float32
+    assert part.tolist() == [[4, 6]] and part.stride() == (3, 2)
 
 
 def test_pickles_keep_what_makes_a_leaf(torch):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._base import Tensor, isfinite, maximum, ops
+from ._base import Tensor, isfinite, maximum, ops, zeros_like
 
 __all__: list[str] = []
 
@@ -62,11 +62,18 @@ def _zipped(name, self, *lists):
     return zip(tensors, *(_operands(name, tensors, other) for other in lists), strict=True)
 
 
+# The keywords of the arguments after the first: PyTorch's overloads differ in them, lists of tensors from numbers.
+_KEYWORDS = {"mm": ("mat2",), "pow": ("exponent",), "lerp": ("tensors1", "weight weights")}
+
+
 def _define(name, function, inplace):
     """`_foreach_name` by `function(tensor, ..)` of each tensor, and its form in place."""
+    keywords = _KEYWORDS.get(name, ("other scalar scalars",) if name in _BINARY else ())
 
     def make(full, each, written):
         def foreach(self: Sequence[Tensor], *lists: Any, **options: Any) -> Any:
+            for accepted in keywords[len(lists) :]:
+                lists += tuple(options.pop(word) for word in accepted.split() if word in options)
             results = tuple(each(*items, **options) for items in _zipped(full, self, *lists))
             return self if written else results
 
@@ -87,7 +94,7 @@ for _name, _method in _BINARY.items():
 _define("clone", Tensor.clone, None)
 _define("max", Tensor.max, None)
 _define("mm", Tensor.mm, None)
-_define("zero", None, Tensor.zero_)
+_define("zero", zeros_like, Tensor.zero_)
 _power: Callable[..., Any] = globals()["_foreach_pow"]
 
 
@@ -155,6 +162,11 @@ def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: 
     for tensor, source in _zipped("_foreach_copy_", self, _tensors("_foreach_copy_", src, "'src' (position 2)")):
         tensor.copy_(source, non_blocking)
     return self
+
+
+def _foreach_copy(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> tuple[Tensor, ...]:
+    """What `_foreach_copy_` would leave: each tensor of `src` in the shape and dtype of that of `self`."""
+    return tuple(_foreach_copy_([tensor.clone() for tensor in _tensors("_foreach_copy", self)], src, non_blocking))
 
 
 def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:

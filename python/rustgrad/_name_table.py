@@ -24,6 +24,7 @@ _NAMES: dict[str, dict[str, str]] = {
         ".": "_VF _compile _guards _higher_order_ops _jit_internal _library _linalg_utils _logging _lowrank _prims_common "
         "_sources _subclasses _tensor_str _utils_internal _vendor _weights_only_unpickler torch_version",
         "_symbolic": "_shape_as_tensor legacy_contiguous_format sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+        "_compile": "_disable_dynamo",
         "_higher_order_ops.control_flow": "cond while_loop",
         "_utils_names": "classproperty set_vital",
         "storage": "StorageBase=UntypedStorage",
@@ -73,6 +74,12 @@ _NAMES: dict[str, dict[str, str]] = {
         "distributed.fsdp.api": "FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig "
         "OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig StateDictConfig StateDictSettings",
     },
+    "functional": {
+        "nn.functional": "F=",
+        "_base": "Tensor",
+        "overrides": _OVERRIDES,
+        "_jit_internal": "boolean_dispatch",
+    },
     "hub": {"_progress": "tqdm"},
     "jit": {
         ".": "_script _trace annotations",
@@ -105,8 +112,9 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "nn.modules.activation": {"nn._functional_names": "_arg_requires_grad _check_arg_device _is_make_fx_tracing"},
     "nn.modules.batchnorm": {"nn.parameter": "UninitializedBuffer UninitializedParameter", "nn": "init"},
-    "nn.modules.container": {"_jit_internal": "_copy_to_script_wrapper"},
+    "nn.modules.container": {"_jit_internal": "_copy_to_script_wrapper", "nn.parameter": "Parameter"},
     "nn.modules.conv": {
+        "nn.functional": "F=",
         "nn._functional_names": "_ConvTransposeMixin",
         "nn.modules.utils": f"_reverse_repeat_tuple {_TUPLES}",
         "nn.common_types": _SIZES,

@@ -24,8 +24,13 @@ _OF_CLASS = """__class__ __delattr__ __delitem__ __dir__ __getattribute__ __gets
     __new__ __reduce__ __setattr__ __sizeof__ __str__ __subclasshook__ __torch_function__ _make_subclass as_subclass eig lstsq
     new new_empty new_empty_strided new_full new_ones new_tensor new_zeros solve symeig stride to_sparse_bsc to_sparse_bsr
     to_sparse_coo to_sparse_csc to_sparse_csr unflatten"""
-_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType, type(Tensor.backward), type(Tensor.add))
 _Op = type(ops["add"])
+# By their classes' module: a method that a program replaced is a function, as are those that offer no call.
+_METHODS = (
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    *{type(method) for method in vars(Tensor).values() if type(method).__module__ == _Op.__module__},
+)
 
 
 def _namespaces() -> list[tuple[str, Any, list[str]]]:

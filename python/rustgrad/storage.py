@@ -7,6 +7,7 @@ is returned while it lives, so that a pickle of several views holds their memory
 from __future__ import annotations
 
 import functools
+import io
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -301,6 +302,13 @@ class UntypedStorage(Moves):
 
 def _rebuild_storage(data, dtype, device):
     return storage_of(_C._from_storage_bytes(data, dtype).to(device))
+
+
+def _load_from_bytes(b):
+    """The storage in a file of PyTorch's legacy format: how PyTorch's pickles of tensors hold their memory."""
+    from .serialization import load
+
+    return load(io.BytesIO(b), weights_only=False)
 
 
 class _StorageMeta(type):

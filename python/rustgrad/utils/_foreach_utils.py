@@ -3,6 +3,7 @@
 from .._base import Tensor
 
 __all__ = []
+_foreach_supported_types = [Tensor]
 
 
 def _get_foreach_kernels_supported_devices():
@@ -20,7 +21,9 @@ def _device_has_foreach_support(device):
 
 
 def _has_foreach_support(tensors, device):
-    return _device_has_foreach_support(device) and all(t is None or type(t) is Tensor for t in tensors)
+    return _device_has_foreach_support(device) and all(
+        t is None or type(t) in _foreach_supported_types for t in tensors
+    )
 
 
 def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
