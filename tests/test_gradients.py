@@ -183,3 +183,17 @@ def test_gradcheck_compares_shapes(torch):
     x = torch.ones(1, dtype=torch.float64, requires_grad=True)
     with pytest.raises(RuntimeError):
         torch.autograd.gradcheck(wide, x)
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (0, 0), (0, 3)])
+def test_layer_norm_of_nothing_has_gradients(torch, shape):
+    x, weight, bias = (torch.ones(s, requires_grad=True) for s in (shape, shape[1:], shape[1:]))
+    torch.nn.functional.layer_norm(x, shape[1:], weight, bias).sum().backward()
+    assert [tuple(t.grad.shape) for t in (x, weight, bias)] == [shape, shape[1:], shape[1:]]
+
+
+def test_padding_names_the_argument_of_the_dimension(torch):
+    x = torch.zeros(1, 3, 5, 5)
+    for pad, argument in {(9, 0, 0, 0): 4, (0, 0, 9, 0): 6}.items():
+        with pytest.raises(RuntimeError, match=f"Argument #{argument}: Padding size should be less"):
+            torch.nn.functional.pad(x, pad, mode="reflect")

@@ -286,8 +286,9 @@ fn folded_shape(op: &Op, dtype: DType, shape: &[usize], pad: &[i64]) -> Result<D
     for (d, (&size, (before, after))) in shape.iter().zip(by_dim(shape.len(), pad)).enumerate() {
         let n = size as i64;
         if reflects && (before >= n && before > 0 || after >= n && after > 0) {
+            let argument = 4 + 2 * (shape.len() - 1 - d); // PyTorch counts the sizes of its kernels' arguments
             return Err(Error::runtime(format!(
-                "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension {d} of input {}",
+                "Argument #{argument}: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension {d} of input {}",
                 Show(shape)
             )));
         }
