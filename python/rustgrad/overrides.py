@@ -192,6 +192,10 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
     return decorate
 
 
+# Flags of a code object, as `inspect` has them: it takes *args, **kwargs.
+_VARARGS, _VARKEYWORDS = 4, 8
+
+
 def overridable(function: F) -> F:
     """A decorator for this package's functions: any argument, or item of a list, may override them, as it may an op.
 
@@ -223,24 +227,27 @@ def _overridable(function: Callable[..., Any], by_name: bool) -> Callable[..., A
 
 
 def _with_defaults(function, args, kwargs, by_name):
-    import inspect
-
-    signature = inspect.signature(function)
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
-    for name, value in bound.arguments.items():
-        parameter = signature.parameters[name]
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            positional += value
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            named |= value
-        elif parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY and not by_name:
-            positional.append(value)
-        else:
-            named[name] = value
-    return tuple(positional), named
+    """All arguments of a call. By the code object: `inspect` takes long, and code that follows a program's calls would see it."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code, defaults = function.__code__, function.__defaults__ or ()
+    count = code.co_argcount
+    names, named_only = code.co_varnames[:count], code.co_varnames[count : count + code.co_kwonlyargcount]
+    given, extra, rest = dict(zip(names, args, strict=False)), args[count:], {}
+    for name, value in kwargs.items():
+        known = name in names or name in named_only
+        if name in given or not (known or code.co_flags & _VARKEYWORDS):
+            raise TypeError(name)
+        (given if known else rest)[name] = value
+    usual = dict(zip(names[count - len(defaults) :], defaults, strict=True)) | (function.__kwdefaults__ or {})
+    values = usual | given
+    if extra and not code.co_flags & _VARARGS or any(name not in values for name in (*names, *named_only)):
+        raise TypeError("arguments do not fit")
+    first = count if extra else 0 if by_name else count - len(defaults)
+    return (*(values[name] for name in names[:first]), *extra), {
+        **{name: values[name] for name in (*names[first:], *named_only)},
+        **rest,
+    }
 
 
 @contextlib.contextmanager

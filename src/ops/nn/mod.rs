@@ -26,6 +26,7 @@ pub static OPS: &[&[&Op]] = &[
     conv::fused::OPS,
     conv::layers::OPS,
     distance::OPS,
+    distance::pdist::OPS,
     embedding_bag::OPS,
     fold::OPS,
     image::affine::OPS,

@@ -4,9 +4,8 @@
 //! would be far larger than the input and the output: on the CPU a kernel does without them, elsewhere `cdist` works in tiles of
 //! pairs, in both directions. For many rows it uses a matrix product: `|x - y|^2 = |x|^2 + |y|^2 - 2 x y`, less accurate and much faster.
 
-mod pdist;
+pub mod pdist;
 
-use self::pdist::{PAIR_DISTANCES, PAIRS, PAIRS_BACKWARD, PDIST};
 use crate::autograd::forward::differentiating;
 use crate::cpu::distance;
 use crate::device::Device;
@@ -24,19 +23,7 @@ use crate::ops::view::reshape::VIEW;
 use crate::ops::view::slice::NARROW;
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] = &[
-    &EUCLIDEAN,
-    &TILED,
-    &DISTANCES,
-    &DISTANCES_BACKWARD,
-    &CDIST,
-    &PAIRS,
-    &PAIR_DISTANCES,
-    &PAIRS_BACKWARD,
-    &PDIST,
-    &DIST,
-    &RENORM,
-];
+pub static OPS: &[&Op] = &[&EUCLIDEAN, &TILED, &DISTANCES, &DISTANCES_BACKWARD, &CDIST, &DIST, &RENORM];
 
 fn positive(p: f64, op: &str) -> Result<()> {
     if p >= 0.0 { Ok(()) } else { Err(Error::runtime(format!("{op} only supports non-negative p values"))) }
@@ -363,15 +350,15 @@ fn of_shape(c: &Call, grad: &str, norms: &str, shape: &[usize], rows: &Tensor) -
     Ok(())
 }
 
-fn distance(c: &Call) -> Result<Outputs> {
+fn norm_of_difference(c: &Call) -> Result<Outputs> {
     NORM.calls((Term::from(c.tensor(0)?) - c.tensor("other")?, c.scalar("p")?))
 }
 
 pub static DIST: Op = Op {
     sig: sig("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
     doc: "The `p`-norm of the difference of two tensors.",
-    body: decompose(distance),
-    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(distance) }),
+    body: decompose(norm_of_difference),
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(norm_of_difference) }),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], 1", "f32[3], f32[3], inf"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the size")],
     ..OP

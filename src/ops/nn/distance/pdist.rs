@@ -9,6 +9,8 @@ use crate::ops::create::combinatorics::CHOICES;
 use crate::ops::indexing::index_select::INDEX_SELECT;
 use crate::tensor::Tensor;
 
+pub static OPS: &[&Op] = &[&PAIRS, &PAIR_DISTANCES, &PAIRS_BACKWARD, &PDIST];
+
 /// The distances of each pair of rows.
 fn pairs(c: &Call) -> Result<Outputs> {
     let (t, p) = (c.tensor(0)?, c.float("p")?);
