@@ -31,59 +31,47 @@ const TASK: usize = 1 << 16;
 /// The norms of order `p` of the differences of each row of `a` (`[.., P, M]`) and each of `b` (`[.., R, M]`), into `out`
 /// (`[.., P, R]`). All are float32, or all float64, with the same leading dimensions.
 pub fn distances(a: View, b: View, p: f64, out: View) -> Result<()> {
-    ensure(fit([a, b], &[out]) && out.is_apart(&a) && out.is_apart(&b), "distances")?;
-    match out.dtype {
-        DType::F32 => forward::<f32, F32_LANES>([a, b], p, out),
-        _ => forward::<f64, F64_LANES>([a, b], p, out),
-    }
+    ensure(fit([a, b], &[out]), "distances")?;
+    forward([a, b], p, out)
 }
 
 /// The same for each pair of the N rows of `x`: N (N - 1) / 2, in the order of `Pairs::Once`.
 pub fn pair_distances(x: View, p: f64, out: View) -> Result<()> {
-    ensure(fit_once(x, &[out]) && out.is_apart(&x), "pair_distances")?;
-    match out.dtype {
-        DType::F32 => forward::<f32, F32_LANES>([x, x], p, out),
-        _ => forward::<f64, F64_LANES>([x, x], p, out),
-    }
+    ensure(fit_once(x, &[out]), "pair_distances")?;
+    forward([x, x], p, out)
 }
 
 /// The gradient of `distances` by `a`, from that of the distances (`[.., P, R]`) and the distances.
 pub fn distances_backward(grad: View, [a, b]: [View; 2], p: f64, norms: View, out: View) -> Result<()> {
-    let apart = [a, b, grad, norms].iter().all(|v| out.is_apart(v));
-    ensure(fit([a, b], &[grad, norms]) && out.shape == a.shape && out.dtype == a.dtype && apart, "distances_backward")?;
-    match out.dtype {
-        DType::F32 => backward::<f32, F32_LANES>([a, b], p, [grad, norms], out),
-        _ => backward::<f64, F64_LANES>([a, b], p, [grad, norms], out),
-    }
+    ensure(fit([a, b], &[grad, norms]), "distances_backward")?;
+    backward([a, b], p, [grad, norms], out)
 }
 
 /// The gradient of `pair_distances`.
 pub fn pair_distances_backward(grad: View, x: View, p: f64, norms: View, out: View) -> Result<()> {
-    let apart = [x, grad, norms].iter().all(|v| out.is_apart(v));
-    ensure(fit_once(x, &[grad, norms]) && out.shape == x.shape && out.dtype == x.dtype && apart, "distances_backward")?;
-    match out.dtype {
-        DType::F32 => backward::<f32, F32_LANES>([x, x], p, [grad, norms], out),
-        _ => backward::<f64, F64_LANES>([x, x], p, [grad, norms], out),
-    }
+    ensure(fit_once(x, &[grad, norms]), "pair_distances_backward")?;
+    backward([x, x], p, [grad, norms], out)
 }
 
 /// Whether these are rows of two sets, and numbers of all their pairs.
 fn fit([a, b]: [View; 2], numbers: &[View]) -> bool {
     let Some(lead) = a.ndim().checked_sub(2) else { return false };
-    let alike = b.ndim() == a.ndim() && b.shape[..lead] == a.shape[..lead] && b.shape[lead + 1] == a.shape[lead + 1];
-    let typed = |v: &View| v.dtype == a.dtype && matches!(v.dtype, DType::F32 | DType::F64);
-    alike
-        && typed(&b)
-        && numbers.iter().all(|v| {
-            let pairs = v.ndim() == a.ndim() && v.shape[lead..] == [a.shape[lead], b.shape[lead]];
-            pairs && v.shape[..lead] == a.shape[..lead] && typed(v)
-        })
+    let has = |v: &View, core: [usize; 2]| {
+        typed(v, a.dtype) && v.ndim() == a.ndim() && v.shape[..lead] == a.shape[..lead] && v.shape[lead..] == core
+    };
+    b.ndim() == a.ndim()
+        && has(&b, [b.shape[lead], a.shape[lead + 1]])
+        && numbers.iter().all(|v| has(v, [a.shape[lead], b.shape[lead]]))
+}
+/// Whether this is the dtype, one of those that there are kernels for.
+fn typed(v: &View, dtype: DType) -> bool {
+    v.dtype == dtype && matches!(dtype, DType::F32 | DType::F64)
 }
 
 /// Whether these are rows of a set, and numbers of its pairs.
 fn fit_once(x: View, numbers: &[View]) -> bool {
-    let typed = |v: &View| v.dtype == x.dtype && matches!(v.dtype, DType::F32 | DType::F64);
-    let fits = |v: &View| typed(v) && v.ndim() == 1 && v.shape[0] == x.shape[0] * x.shape[0].saturating_sub(1) / 2;
+    let fits =
+        |v: &View| typed(v, x.dtype) && v.ndim() == 1 && v.shape[0] == x.shape[0] * x.shape[0].saturating_sub(1) / 2;
     x.ndim() == 2 && numbers.iter().all(fits)
 }
 
@@ -194,7 +182,15 @@ fn parts<T, const N: usize>(mut buffer: &mut [T], sizes: [usize; N]) -> [&mut [T
     })
 }
 
-fn forward<T: Float, const L: usize>(sides: [View; 2], p: f64, out: View) -> Result<()> {
+fn forward(sides: [View; 2], p: f64, out: View) -> Result<()> {
+    ensure(sides.iter().all(|v| out.is_apart(v)), "distances")?;
+    match out.dtype {
+        DType::F32 => forward_of::<f32, F32_LANES>(sides, p, out),
+        _ => forward_of::<f64, F64_LANES>(sides, p, out),
+    }
+}
+
+fn forward_of<T: Float, const L: usize>(sides: [View; 2], p: f64, out: View) -> Result<()> {
     let [a, b] = sides;
     let lead = a.ndim() - 2;
     let (counts, terms) = ([a.shape[lead], b.shape[lead]], a.shape[lead + 1]);
@@ -206,7 +202,8 @@ fn forward<T: Float, const L: usize>(sides: [View; 2], p: f64, out: View) -> Res
     let of_pairs = &out.strides[..if out.ndim() == a.ndim() { lead } else { 0 }];
     let grain = TASK.div_ceil((ROWS * L).saturating_mul(terms.max(1)));
     try_par_for(units, grain, |range| {
-        let mut scratch = Temp::filled(TERMS * L + ROWS * L + TERMS, T::ZERO)?;
+        let (deep, high) = (TERMS.min(terms), ROWS.min(counts[0]));
+        let mut scratch = Temp::filled((deep + high) * L + deep, T::ZERO)?;
         // SAFETY: it is filled.
         let scratch = unsafe { scratch.slice_mut() };
         for unit in range {
@@ -259,13 +256,14 @@ impl<T: Float, const L: usize> Forward<'_, T, L> {
     #[inline(always)]
     fn with(self, norm: impl Step<T, Acc = T, Out = T>) {
         let Forward { sides: [a, b], first, counts: [rows, lanes], terms, pairs, scratch, .. } = self;
-        let [panel, totals, row] = parts(scratch, [TERMS * L, ROWS * L, TERMS]);
+        let deep = TERMS.min(terms);
+        let [panel, totals, row] = parts(scratch, [deep * L, rows * L, deep]);
         totals.fill(norm.init());
         for start in (0..terms).step_by(TERMS) {
-            let n = TERMS.min(terms - start);
+            let n = deep.min(terms - start);
             // SAFETY: the rows exist, as `fit` says.
             unsafe { pack::<T, L>(b.from(0, start), lanes, n, panel) };
-            for (i, total) in totals.chunks_exact_mut(L).take(rows).enumerate() {
+            for (i, total) in totals.chunks_exact_mut(L).enumerate() {
                 // SAFETY: as above; the result lies apart from what is read.
                 let x = unsafe { run(a.from(0, start), i, n, row) };
                 let mut sum = [norm.init(); L];
@@ -279,7 +277,7 @@ impl<T: Float, const L: usize> Forward<'_, T, L> {
                 }
             }
         }
-        for (i, total) in totals.chunks_exact_mut(L).take(rows).enumerate() {
+        for (i, total) in totals.chunks_exact_mut(L).enumerate() {
             for total in total.iter_mut() {
                 *total = norm.finish(*total, terms);
             }
@@ -289,7 +287,16 @@ impl<T: Float, const L: usize> Forward<'_, T, L> {
     }
 }
 
-fn backward<T: Float, const L: usize>(sides: [View; 2], p: f64, numbers: [View; 2], out: View) -> Result<()> {
+fn backward(sides: [View; 2], p: f64, numbers: [View; 2], out: View) -> Result<()> {
+    let apart = sides.iter().chain(&numbers).all(|v| out.is_apart(v));
+    ensure(apart && out.shape == sides[0].shape && out.dtype == sides[0].dtype, "distances_backward")?;
+    match out.dtype {
+        DType::F32 => backward_of::<f32, F32_LANES>(sides, p, numbers, out),
+        _ => backward_of::<f64, F64_LANES>(sides, p, numbers, out),
+    }
+}
+
+fn backward_of<T: Float, const L: usize>(sides: [View; 2], p: f64, numbers: [View; 2], out: View) -> Result<()> {
     let [a, b] = sides;
     let lead = a.ndim() - 2;
     let (rows, others, terms) = (a.shape[lead], b.shape[lead], a.shape[lead + 1]);
@@ -301,7 +308,8 @@ fn backward<T: Float, const L: usize>(sides: [View; 2], p: f64, numbers: [View; 
     let of_pairs = numbers.map(|v| &v.strides[..if v.ndim() == a.ndim() { lead } else { 0 }]);
     let grain = TASK.div_ceil((L * TERMS.min(terms.max(1))).saturating_mul(others.max(1)));
     try_par_for(units, grain, |range| {
-        let mut scratch = Temp::filled((3 * TERMS + 2 * ROWS) * L + TERMS, T::ZERO)?;
+        let (deep, high) = (TERMS.min(terms), ROWS.min(others));
+        let mut scratch = Temp::filled((3 * deep + 2 * high) * L + deep, T::ZERO)?;
         // SAFETY: it is filled.
         let scratch = unsafe { scratch.slice_mut() };
         for unit in range {
@@ -368,11 +376,11 @@ impl<T: Float, const L: usize> Backward<'_, T, L> {
     #[inline(always)]
     fn with(self, weight: impl Fn(T, T) -> T, slope: impl Fn(T, T) -> T) {
         let Backward { sides: [a, b], first, lanes, others, terms, numbers: [grads, norms], scratch, .. } = self;
-        let sizes = [TERMS * L, TERMS * L, TERMS * L, ROWS * L, ROWS * L, TERMS];
-        let [panel, totals, sums, weights, sizes, row] = parts(scratch, sizes);
+        let (block, numbers) = (terms * L, ROWS.min(others) * L);
+        let [panel, totals, sums, weights, sizes, row] = parts(scratch, [block, block, block, numbers, numbers, terms]);
         // SAFETY: the rows exist, as `fit` says.
         unsafe { pack::<T, L>(a, lanes, terms, panel) };
-        totals[..terms * L].fill(T::ZERO);
+        totals.fill(T::ZERO);
         for start in (0..others).step_by(ROWS) {
             let count = ROWS.min(others - start);
             for (i, l) in (0..count).flat_map(|i| (0..lanes).map(move |l| (i, l))) {
@@ -384,7 +392,7 @@ impl<T: Float, const L: usize> Backward<'_, T, L> {
                 weights[i * L + l] = if norm == T::ZERO { T::ZERO } else { weight(g, norm) };
                 sizes[i * L + l] = norm;
             }
-            sums[..terms * L].fill(T::ZERO);
+            sums.fill(T::ZERO);
             for (i, (weights, sizes)) in weights.chunks_exact(L).zip(sizes.chunks_exact(L)).take(count).enumerate() {
                 // SAFETY: as above; the result lies apart from what is read.
                 let y = unsafe { run(b, start + i, terms, row) };
@@ -396,11 +404,11 @@ impl<T: Float, const L: usize> Backward<'_, T, L> {
                     }
                 }
             }
-            for (total, &sum) in totals[..terms * L].iter_mut().zip(&*sums) {
+            for (total, &sum) in totals.iter_mut().zip(&*sums) {
                 *total = total.plus(sum);
             }
         }
-        for (k, totals) in totals.chunks_exact(L).take(terms).enumerate() {
+        for (k, totals) in totals.chunks_exact(L).enumerate() {
             for (l, &total) in totals[..lanes].iter().enumerate() {
                 // SAFETY: these elements are one task's.
                 unsafe { *self.out.at(l, k) = total };

@@ -1,3 +1,5 @@
+//! Distances and their gradients against plain loops, for every order, with equal rows and components.
+
 use super::*;
 use crate::cpu::testing::{Array, Rng, close};
 

@@ -2,8 +2,8 @@
 //!
 //! Source: N. J. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
 
+use super::factor::solve_square;
 use super::mat::{Double, Mat};
-use super::triangular::solve_square;
 use crate::error::Result;
 
 /// Coefficients of the approximant, and the norm up to which it is accurate in double precision.

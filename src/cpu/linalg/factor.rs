@@ -30,6 +30,13 @@ pub fn lu<T: Field>(a: &mut Mat<T>) -> Result<Pivots> {
     Ok(found)
 }
 
+/// The solution of `A X = B` by LU, and the number of the first zero pivot. `a` is overwritten with its factors.
+pub fn solve_square<T: Field>(a: &mut Mat<T>, b: &mut Mat<T>) -> Result<usize> {
+    let (pivots, singular) = lu(a)?;
+    triangular::solve_factored(a, &pivots, b)?;
+    Ok(singular)
+}
+
 /// Factors some columns, from the row of the first one's diagonal on; whole rows are swapped.
 fn lu_of<T: Field>(a: &mut Mat<T>, cols: Range<usize>, found: &mut Pivots) -> Result<()> {
     let (start, end) = (cols.start, cols.end);

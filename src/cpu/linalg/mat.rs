@@ -1,6 +1,6 @@
 //! A dense row-major matrix, its element types, and products of its blocks.
 
-use super::spectrum::Eigen;
+use super::eigen::Eigen;
 use crate::cpu::complex;
 use crate::cpu::gemm;
 use crate::cpu::strided::{gather, scatter};

@@ -7,6 +7,7 @@
 //! of the code in the wheel, and small singular values of float matrices are accurate.
 
 pub mod batch;
+mod eigen;
 pub mod exponential;
 pub mod factor;
 pub mod lanes;

@@ -5,11 +5,7 @@ use super::mat::{Double, Mat};
 use super::scaling::{balance, shifted};
 use crate::dtype::c128;
 use crate::error::{Error, Result};
-use faer::diag::Diag;
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{self, ComputeEigenvectors, EvdParams};
-use faer::traits::ComplexField;
-use faer::{Auto, MatRef, Par, Side, Spec};
+use faer::{MatRef, Side};
 
 /// The matrix scaled to the middle of the range, and the exponent by which its values are to be scaled back.
 fn middle<T: Double>(a: &Mat<T>) -> (Mat<T>, i32) {
@@ -99,66 +95,6 @@ pub fn eigenvalues_h<T: Double>(a: &Mat<T>) -> Result<Vec<f64>> {
     Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }
 
-/// The decomposition of general matrices.
-pub trait Eigen: Sized {
-    /// Eigenvalues and, if wanted, eigenvectors of any length.
-    fn eigen(a: MatRef<Self>, vectors: bool) -> Result<(Vec<c128>, Mat<c128>)>;
-}
-
-impl Eigen for f64 {
-    fn eigen(a: MatRef<f64>, vectors: bool) -> Result<(Vec<c128>, Mat<c128>)> {
-        let (n, (wanted, params)) = (a.nrows(), settings::<f64>(vectors));
-        let (mut re, mut im) = (Diag::zeros(n), Diag::zeros(n));
-        let mut found = faer::Mat::<f64>::zeros(n, if vectors { n } else { 0 });
-        let right = vectors.then(|| found.as_mut());
-        let scratch = evd::evd_scratch::<f64>(n, ComputeEigenvectors::No, wanted, Par::Seq, params);
-        let stack = &mut MemBuffer::new(scratch);
-        evd::evd_real(a, re.as_mut(), im.as_mut(), None, right, Par::Seq, MemStack::new(stack), params)
-            .map_err(not_converged("eigenvalues"))?;
-        // Of a pair of conjugates the first column holds the real parts of both vectors, the second the imaginary ones.
-        let mut second = vec![false; n];
-        (1..n).for_each(|j| second[j] = im[j - 1] != 0.0 && !second[j - 1]);
-        let vector = |i: usize, j: usize| match (im[j] == 0.0, second[j]) {
-            (true, _) => c128::new(found[(i, j)], 0.0),
-            (_, false) => c128::new(found[(i, j)], found[(i, j + 1)]),
-            (_, true) => c128::new(found[(i, j - 1)], -found[(i, j)]),
-        };
-        let values = (0..n).map(|j| c128::new(re[j], im[j])).collect();
-        Ok((values, Mat::from_fn(n, found.ncols(), vector)))
-    }
-}
-impl Eigen for c128 {
-    fn eigen(a: MatRef<c128>, vectors: bool) -> Result<(Vec<c128>, Mat<c128>)> {
-        let (n, (wanted, params)) = (a.nrows(), settings::<c128>(vectors));
-        let (mut values, mut found) = (Diag::zeros(n), faer::Mat::<c128>::zeros(n, if vectors { n } else { 0 }));
-        let right = vectors.then(|| found.as_mut());
-        let scratch = evd::evd_scratch::<c128>(n, ComputeEigenvectors::No, wanted, Par::Seq, params);
-        let stack = &mut MemBuffer::new(scratch);
-        evd::evd_cplx(a, values.as_mut(), None, right, Par::Seq, MemStack::new(stack), params)
-            .map_err(not_converged("eigenvalues"))?;
-        Ok(((0..n).map(|j| values[j]).collect(), taken(found.as_ref())))
-    }
-}
-
-/// What the decomposition is told.
-fn settings<T: ComplexField>(vectors: bool) -> (ComputeEigenvectors, Spec<EvdParams, T>) {
-    /// The window of early deflation, as `faer` has it. Its own is zero for medium sizes without the standard library: ten times slower.
-    extern "C" fn window(n: usize, _: usize) -> usize {
-        match n {
-            0..30 => 2,
-            30..60 => 4,
-            60..150 => 10,
-            150..590 => (n as f64 / (n as f64).log2()) as usize,
-            590..3000 => 96,
-            3000..6000 => 192,
-            _ => 384,
-        }
-    }
-    let mut params = <EvdParams as Auto<T>>::auto();
-    params.schur.recommended_deflation_window = window;
-    (if vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No }, params.into())
-}
-
 /// Eigenvalues and eigenvectors of norm one.
 pub fn eig<T: Double>(a: &Mat<T>) -> Result<(Vec<c128>, Mat<c128>)> {
     let n = a.rows;
@@ -166,7 +102,8 @@ pub fn eig<T: Double>(a: &Mat<T>) -> Result<(Vec<c128>, Mat<c128>)> {
         return Ok((Vec::new(), Mat::zeros(0, 0)));
     }
     let (a, e) = middle(a);
-    let (values, mut vectors) = T::eigen(as_matrix(&a), true)?;
+    let (values, found) = T::eigen(as_matrix(&a), true).map_err(not_converged("eigenvalues"))?;
+    let mut vectors = taken(found.as_ref());
     for j in 0..n {
         let norm = (0..n).map(|i| vectors[(i, j)].norm_sqr()).sum::<f64>().sqrt();
         scale(&mut vectors, j, c128::from(1.0 / norm));
@@ -180,6 +117,6 @@ pub fn eigenvalues<T: Double>(a: &Mat<T>) -> Result<Vec<c128>> {
         return Ok(Vec::new());
     }
     let (a, e) = middle(a);
-    let (values, _) = T::eigen(as_matrix(&a), false)?;
+    let (values, _) = T::eigen(as_matrix(&a), false).map_err(not_converged("eigenvalues"))?;
     Ok(values.into_iter().map(|x| shifted(x, e)).collect())
 }

@@ -1,7 +1,6 @@
 //! Triangular systems `A X = B` with many right-hand sides: recursion on halves of the triangle, joined by a matrix
 //! product.
 
-use super::factor;
 use super::mat::{Field, Mat};
 use crate::cpu::number_class::Fuse;
 use crate::cpu::simd::{self, Kernel};
@@ -63,14 +62,7 @@ impl<T: Field> Kernel for Substitution<'_, T> {
     }
 }
 
-/// The solution of `A X = B` by LU, and the number of the first zero pivot. `a` is overwritten with its factors.
-pub fn solve_square<T: Field>(a: &mut Mat<T>, b: &mut Mat<T>) -> Result<usize> {
-    let (pivots, singular) = factor::lu(a)?;
-    solve_factored(a, &pivots, b)?;
-    Ok(singular)
-}
-
-/// The same, from the result of `factor::lu` in `a`.
+/// Overwrites `b` with the solution of `A X = B`, from the result of `factor::lu` in `a`.
 pub fn solve_factored<T: Field>(a: &Mat<T>, pivots: &[usize], b: &mut Mat<T>) -> Result<()> {
     for (i, &p) in pivots.iter().enumerate() {
         b.swap_rows(i, p);

@@ -2,8 +2,9 @@
 
 use super::checks::*;
 use super::on_gpu;
+use crate::cpu::linalg::factor::solve_square;
 use crate::cpu::linalg::lanes;
-use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
+use crate::cpu::linalg::triangular::{Triangle, solve};
 use crate::cpu::linalg::{At, Batch, Field, Group, Mat, Real};
 use crate::error::{Error, Result, Show};
 use crate::op::*;

@@ -54,7 +54,7 @@ fn pairs_backward(c: &VjpCtx) -> Result<Vec<Option<Tensor>>> {
 
 pub static PAIRS: Op = Op {
     sig: sig("_pdist_forward(Tensor self, float p=2) -> Tensor"),
-    doc: "`pdist`.",
+    doc: "`pdist`, by a kernel or by the differences of all pairs.",
     forms: HIDDEN,
     body: decompose_or(
         |c| single(c).and_then(|_| pairs(c)),
