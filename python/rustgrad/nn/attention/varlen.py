@@ -166,9 +166,8 @@ def varlen_attn_out(
     num_splits: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`varlen_attn` into `out`, without a gradient."""
-    lse = return_aux is not None and return_aux.lse
     with no_grad():
-        made, sums = varlen_attn(
+        made = varlen_attn(
             query,
             key,
             value,
@@ -176,7 +175,7 @@ def varlen_attn_out(
             cu_seq_k,
             max_q,
             max_k,
-            return_aux=AuxRequest(lse=True),
+            return_aux=return_aux,
             scale=scale,
             window_size=window_size,
             enable_gqa=enable_gqa,
@@ -184,8 +183,9 @@ def varlen_attn_out(
             block_table=block_table,
             num_splits=num_splits,
         )
-        out.copy_(made)
-    return (out, sums) if lse else out
+        found, *sums = made if isinstance(made, tuple) else (made,)
+        out.copy_(found)
+    return (out, *sums) if sums else out
 
 
 def __dir__() -> list[str]:
