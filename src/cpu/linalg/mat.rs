@@ -198,8 +198,7 @@ impl<T: Field> Mat<T> {
     }
     /// Subtracts the product of `a` and `b` from the block of this matrix at `(row, col)`.
     pub fn minus_product(&mut self, at: (usize, usize), a: &Mat<T>, b: &Mat<T>) -> Result<()> {
-        // SAFETY: the factors are whole matrices and the block has the size of their product.
-        unsafe { self.accumulate(at, [a.rows, b.cols, a.cols], -1.0, 1.0, a.at(0, 0), b.at(0, 0)) }
+        self.minus_blocks(at, [a.rows, b.cols, a.cols], (a, 0, 0), (b, 0, 0))
     }
     /// The same with blocks of two other matrices, which begin there and have the sizes [m, k] and [k, n] of `size` [m, n, k].
     pub fn minus_blocks(

@@ -11,7 +11,7 @@ use crate::cpu::distance;
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
-use crate::layout::broadcast;
+use crate::layout::{Dims, broadcast};
 use crate::op::*;
 use crate::ops::elementwise::arith::ADD;
 use crate::ops::elementwise::ternary::WHERE;
@@ -280,6 +280,13 @@ fn aligned(c: &Call) -> Result<[Tensor; 2]> {
     Ok([to(a)?, to(b)?])
 }
 
+/// Of aligned rows.
+fn shape_of_distances(a: &Tensor, b: &Tensor) -> Dims {
+    let mut shape = Dims::from_slice(a.shape());
+    shape[a.ndim() - 1] = b.size(b.ndim() - 2);
+    shape
+}
+
 pub static DISTANCES: Op = Op {
     sig: sig("_distances(Tensor x1, Tensor x2, float p) -> Tensor"),
     doc: "`_cdist_forward` without the differences in memory.",
@@ -287,9 +294,7 @@ pub static DISTANCES: Op = Op {
     body: kernel(
         |c| {
             let [a, b] = aligned(c)?;
-            let mut shape = a.shape().to_vec();
-            shape[a.ndim() - 1] = b.size(b.ndim() - 2);
-            Ok(Spec::one(&shape, a.dtype(), a.device()))
+            Ok(Spec::one(&shape_of_distances(&a, &b), a.dtype(), a.device()))
         },
         |c, out| {
             let [a, b] = aligned(c)?;
@@ -314,9 +319,7 @@ pub static DISTANCES_BACKWARD: Op = Op {
     body: kernel(
         |c| {
             let [a, b] = aligned(c)?;
-            let mut shape = a.shape().to_vec();
-            shape[a.ndim() - 1] = b.size(b.ndim() - 2);
-            of_shape(c, "grad", "cdist", &shape, &a)?;
+            of_shape(c, "grad", "cdist", &shape_of_distances(&a, &b), &a)?;
             Ok(Spec::one(a.shape(), a.dtype(), a.device()))
         },
         |c, out| {
